@@ -1,0 +1,1 @@
+"""Engines: server programs. Command line, capabilities, lifecycle, metrics dialect."""

@@ -1,0 +1,1 @@
+"""llama.cpp: its `llama-server` program."""

@@ -1,0 +1,1 @@
+"""Files at the edge: rig and profile files, model files, hashes."""

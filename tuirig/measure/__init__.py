@@ -1,0 +1,1 @@
+"""Measuring: one reply, one arm, prompts, proof of drafting, telemetry beside the timed path."""

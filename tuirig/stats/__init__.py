@@ -1,0 +1,1 @@
+"""Statistics: intervals, ratios, verdicts. Pure functions."""

@@ -1,0 +1,1 @@
+"""The terminal UI: thin widgets over the stream of events."""
