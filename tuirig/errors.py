@@ -104,3 +104,10 @@ class ServerError(TuirigError):
 
     def __init__(self, message: str, *, hint: str = "", evidence: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint, evidence=evidence, exit_code=ExitCode.SERVER)
+
+
+class NotProvenError(TuirigError):
+    """Measured or ready, but drafting is not proven: the figures do not count."""
+
+    def __init__(self, message: str, *, hint: str = "", evidence: Sequence[str] = ()) -> None:
+        super().__init__(message, hint=hint, evidence=evidence, exit_code=ExitCode.NOT_PROVEN)

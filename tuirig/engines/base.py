@@ -72,6 +72,9 @@ class RunningServer(Protocol):
     def log_tail(self, lines: int = 40) -> tuple[str, ...]:
         """The last lines of the log."""
 
+    def silent_drafter_evidence(self) -> tuple[str, ...]:
+        """Log lines that tell why a drafter that was asked for is not used; () if none do."""
+
 
 class Engine(Protocol):
     """One server program, its capabilities read from the program itself."""
