@@ -1,0 +1,109 @@
+"""What was measured per setting: the cells of the grid, made from the stream of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from tuirig.events import Event, Failed, ReplyDone, ServerChanged, ServerState
+from tuirig.measure import summary
+from tuirig.records import Reply
+from tuirig.rigs.schema import Rig
+from tuirig.rigs.settings import NONE, Setting
+from tuirig.stats.ratio import paired_gain
+
+
+class CellState(StrEnum):
+    """What a cell holds."""
+
+    EMPTY = "empty"
+    MEASURED = "measured"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting of the grid. gain is against `none` on the prompts that both have replies for."""
+
+    setting: Setting
+    state: CellState = CellState.EMPTY
+    tok_s: float | None = None
+    gain: float | None = None
+    kept: float | None = None
+    prompts: int = 0
+    replies: int = 0
+    reason: str = ""
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a setting failed."""
+
+    message: str
+    hint: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+class Board:
+    """Collects replies and failures per setting; newer replies of a setting join older ones."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self._replies: dict[str, tuple[Reply, ...]] = {}
+        self._failures: dict[str, Failure] = {}
+
+    def apply(self, event: Event) -> bool:
+        """Take an event in. True if a cell changed."""
+        if isinstance(event, ReplyDone):
+            self._replies[event.setting] = (*self._replies.get(event.setting, ()), event.reply)
+            self._failures.pop(event.setting, None)
+            return True
+        if isinstance(event, Failed) and event.setting:
+            self._failures[event.setting] = Failure(event.message, event.hint, event.evidence)
+            return True
+        if isinstance(event, ServerChanged) and event.state is ServerState.STARTING:
+            return self._failures.pop(event.setting, None) is not None
+        return False
+
+    def replies(self, setting: Setting) -> tuple[Reply, ...]:
+        """The replies of a setting, oldest first."""
+        return self._replies.get(str(setting), ())
+
+    def failure(self, setting: Setting) -> Failure | None:
+        """Why a setting failed, None if it did not."""
+        return self._failures.get(str(setting))
+
+    def cell(self, setting: Setting) -> Cell:
+        """One cell, `best` left open."""
+        replies = self.replies(setting)
+        failure = self.failure(setting)
+        if failure:
+            return Cell(setting, CellState.FAILED, reason=failure.message)
+        if not replies:
+            return Cell(setting)
+        by_prompt = summary.tok_s_by_prompt(replies)
+        none = summary.tok_s_by_prompt(self.replies(NONE))
+        return Cell(
+            setting,
+            CellState.MEASURED,
+            tok_s=summary.tok_s(replies),
+            gain=None if setting == NONE else paired_gain(none, by_prompt),
+            kept=summary.kept(replies),
+            prompts=len(by_prompt),
+            replies=len(replies),
+        )
+
+    def cells(self) -> dict[Setting, Cell]:
+        """Every cell of the rig, the best marked: highest gain, `none` counting as 1."""
+        cells = {setting: self.cell(setting) for setting in self.rig.settings()}
+        worth = {
+            setting: 1.0 if setting == NONE else cell.gain
+            for setting, cell in cells.items()
+            if cell.state is CellState.MEASURED
+        }
+        known = {setting: gain for setting, gain in worth.items() if gain is not None}
+        if len(known) > 1:
+            best = max(known, key=lambda setting: known[setting])
+            cells[best] = replace(cells[best], best=True)
+        return cells

@@ -1,0 +1,85 @@
+"""Every rig that can be named: a person's own files and the built-in ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tuirig.demo import catalog as demo
+from tuirig.errors import FileError, MissingError
+from tuirig.events import Emit
+from tuirig.files import models
+from tuirig.files import rigs as rig_files
+from tuirig.rigs.schema import Rig
+
+
+@dataclass(frozen=True)
+class FoundRig:
+    """A rig and where it comes from. path is None for a built-in rig."""
+
+    rig: Rig
+    path: Path | None
+
+    @property
+    def built_in(self) -> bool:
+        """Whether tuirig carries it."""
+        return self.path is None
+
+    @property
+    def base(self) -> Path:
+        """What relative model paths are relative to."""
+        return self.path.parent if self.path else Path()
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A line of `tuirig rigs`: a rig, or the error in its file."""
+
+    name: str
+    found: FoundRig | None = None
+    error: FileError | None = None
+
+
+def list_rigs() -> tuple[Listing, ...]:
+    """A person's rigs by name, then the built-in ones that none of them hides."""
+    own = [
+        Listing(name, error=content)
+        if isinstance(content, FileError)
+        else Listing(name, FoundRig(content, path))
+        for name, path, content in rig_files.load_all()
+    ]
+    taken = {listing.name for listing in own}
+    built_in = [
+        Listing(name, FoundRig(demo.built_in_rig(name), None))
+        for name in demo.BUILT_IN
+        if name not in taken
+    ]
+    return (*own, *built_in)
+
+
+def find_rig(reference: str) -> FoundRig:
+    """A rig by name or path. Raises MissingError with the known names, FileError if it is bad."""
+    path = rig_files.rig_path(reference)
+    if path is not None:
+        return FoundRig(rig_files.load_rig(reference), path)
+    if reference in demo.BUILT_IN:
+        return FoundRig(demo.built_in_rig(reference), None)
+    raise rig_files.unknown_rig(reference, also=demo.BUILT_IN)
+
+
+async def prepare(found: FoundRig, emit: Emit) -> dict[str, Path]:
+    """The model files of a rig: "target" and one per drafter row that has a file.
+
+    A built-in rig's files are made when they are missing. Raises MissingError naming every file
+    that is not there.
+    """
+    if found.built_in:
+        await demo.ensure(found.rig.name, emit)
+    missing = models.missing(found.rig, found.base)
+    if missing:
+        raise MissingError(
+            f"rig {found.rig.name}: {len(missing)} model file(s) missing",
+            evidence=[str(item) for item in missing],
+            hint=missing[0].next_step,
+        )
+    return models.rig_files(found.rig, found.base)

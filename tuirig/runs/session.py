@@ -1,0 +1,307 @@
+"""One rig under control: its card, its server, the setting it runs. The fronts' door to the core."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuirig import locations
+from tuirig.cards.base import Card
+from tuirig.engines.base import Command, Engine, RunningServer
+from tuirig.errors import NotProvenError, ServerError, TuirigError
+from tuirig.events import Emit, Failed, ServerChanged, ServerState
+from tuirig.hosts.base import Host
+from tuirig.records import Arm, FileIdentity, Reading, Reply
+from tuirig.rigs.schema import Rig
+from tuirig.rigs.settings import Setting
+
+if TYPE_CHECKING:
+    from tuirig.measure.prompts import Prompt
+
+DEFAULT_TOKENS = 128
+ALIVE_CHECK_S = 0.5
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A server that goes on after tuirig: where it answers and where its key lies."""
+
+    url: str
+    pid: int
+    key_file: Path
+    log_file: Path
+
+
+class Session:
+    """Async context manager around at most one running server.
+
+    All methods belong to one event loop. restart, stream and measure can be cancelled; the server
+    is then stopped (restart) or idle again (stream, measure).
+    """
+
+    def __init__(
+        self,
+        rig: Rig,
+        *,
+        files: Mapping[str, Path],
+        card: Card,
+        host: Host,
+        engine: Engine,
+        emit: Emit,
+        rate_hz: float = 2.0,
+    ) -> None:
+        self.rig = rig
+        self.files = dict(files)
+        self.card = card
+        self.host = host
+        self.engine = engine
+        self.server: RunningServer | None = None
+        self._emit = emit
+        self._rate_hz = rate_hz
+        self._owner: asyncio.Task[None] | None = None
+        self._end = asyncio.Event()
+        self._order = 0
+        self._started_at = ""
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Session]:
+        """Watch the card while the session is open; stop the server and let the card go after."""
+        from tuirig.measure.telemetry import Sampler
+
+        sampler = Sampler(self.card, self._emit, hz=self._rate_hz, pid=self._server_pid)
+        try:
+            async with sampler:
+                try:
+                    yield self
+                finally:
+                    await self.stop()
+        finally:
+            await asyncio.to_thread(self.card.close)
+
+    def command(self, setting: Setting) -> Command:
+        """The command line of a setting, without starting it. Raises as Engine.command does."""
+        return self.engine.command(
+            self.rig, setting, port=self.host.free_port(), paths=self._paths()
+        )
+
+    def refusal(self, setting: Setting) -> str:
+        """Why this build or these files can't run a setting; empty when they can."""
+        try:
+            self.engine.command(self.rig, setting, port=1024, paths=self._paths())
+        except (TuirigError, ValueError) as error:
+            return error.message if isinstance(error, TuirigError) else str(error)
+        return ""
+
+    async def restart(self, setting: Setting) -> None:
+        """Stop what runs and start a setting; returns when it is ready.
+
+        Raises ServerError, InUseError or MissingError after the events that tell of it, and
+        NotProvenError when the server is up (and stays up) but does not draft although asked to.
+        """
+        await self.stop()
+        command = self.command(setting)
+        self._started_at = _now()
+        self._end = asyncio.Event()
+        ready: asyncio.Future[RunningServer] = asyncio.get_running_loop().create_future()
+        self._owner = asyncio.create_task(
+            self._own(command, setting, ready), name=f"server {setting}"
+        )
+        try:
+            await asyncio.wait((ready, self._owner), return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await self.stop()
+            raise
+        if not ready.done():
+            owner, self._owner = self._owner, None
+            await owner
+            raise ServerError(f"{setting}: the server ended while it started")
+        self.server = ready.result()
+        await self._require_drafter(self.server, setting)
+
+    async def _own(
+        self, command: Command, setting: Setting, ready: asyncio.Future[RunningServer]
+    ) -> None:
+        """The one task that owns the server process from start to reaped."""
+        try:
+            async with self.engine.running(
+                command, self.rig, setting, self.host, self._emit
+            ) as server:
+                ready.set_result(server)
+                await self._watch(server)
+        except TuirigError as error:
+            self._fail(error, setting)
+            if not ready.done():
+                raise
+        finally:
+            self.server = None
+
+    async def _watch(self, server: RunningServer) -> None:
+        while not self._end.is_set():
+            try:
+                async with asyncio.timeout(ALIVE_CHECK_S):
+                    await self._end.wait()
+            except TimeoutError:
+                server.check_alive()
+
+    async def _require_drafter(self, server: RunningServer, setting: Setting) -> None:
+        if setting.drafter is None or await server.is_speculative() is not False:
+            return
+        error = NotProvenError(
+            f"{setting}: the server is up but does not draft",
+            evidence=server.silent_drafter_evidence(),
+            hint="the drafter's vocabulary and type have to fit the target; choose another row",
+        )
+        self._fail(error, setting)
+        raise error
+
+    def _fail(self, error: TuirigError, setting: Setting) -> None:
+        self._emit(
+            Failed(
+                message=error.message,
+                hint=error.hint,
+                evidence=error.evidence,
+                setting=str(setting),
+            )
+        )
+
+    async def stop(self) -> None:
+        """Stop the server if one runs; returns when it is gone and reaped."""
+        owner, self._owner = self._owner, None
+        if owner is None:
+            return
+        if self.server is not None:
+            self._end.set()
+        else:
+            owner.cancel()
+        await asyncio.wait((owner,))
+
+    async def stream(
+        self, prompt: Prompt, *, tokens: int = DEFAULT_TOKENS, temperature: float = 0.0
+    ) -> Reply:
+        """Stream one prompt through the running server and measure the reply."""
+        from tuirig.measure.reply import measure_reply
+
+        server = self._require_server()
+        self._order += 1
+        self._emit(self._state(server, ServerState.RUNNING))
+        try:
+            return await measure_reply(
+                server,
+                prompt,
+                order=self._order,
+                tokens=tokens,
+                temperature=temperature,
+                emit=self._emit,
+                read=self.read_card,
+            )
+        except TuirigError as error:
+            self._fail(error, server.setting)
+            raise
+        finally:
+            await self._settle(server)
+
+    async def measure(
+        self,
+        prompts: Sequence[Prompt],
+        *,
+        tokens: int = DEFAULT_TOKENS,
+        target: FileIdentity | None = None,
+        drafter: FileIdentity | None = None,
+    ) -> Arm:
+        """Measure the running setting with several prompts: one arm."""
+        from tuirig.measure.arm import measure_arm
+
+        server = self._require_server()
+        self._emit(self._state(server, ServerState.RUNNING))
+        try:
+            return await measure_arm(
+                server,
+                self.rig,
+                self.card.info,
+                prompts,
+                tokens=tokens,
+                started_at=self._started_at,
+                emit=self._emit,
+                read=self.read_card,
+                target=target,
+                drafter=drafter,
+            )
+        except TuirigError as error:
+            self._fail(error, server.setting)
+            raise
+        finally:
+            await self._settle(server)
+
+    async def _settle(self, server: RunningServer) -> None:
+        """After a reply, finished or cancelled: wait for a free slot, then say `ready` again."""
+        if self.server is not server:
+            return
+        try:
+            await server.wait_idle()
+        except TuirigError:
+            return  # the owner task reports a dead server with its evidence
+        self._emit(self._state(server, ServerState.READY))
+
+    async def read_card(self) -> Reading:
+        """One reading of the card and the server's process, off the event loop."""
+        return await asyncio.to_thread(self.card.read, self._server_pid())
+
+    async def keep_serving(self) -> Kept:
+        """Stop the server, then start the same command detached, with its key in a file."""
+        server = self._require_server()
+        command = server.command
+        await self.stop()
+        return await detach(self.host, self.rig.name, command, server.api_key)
+
+    def _paths(self) -> dict[str, str]:
+        return {name: str(path) for name, path in self.files.items()}
+
+    def _server_pid(self) -> int | None:
+        return self.server.pid if self.server else None
+
+    def _require_server(self) -> RunningServer:
+        if self.server is None:
+            raise ServerError("no server is running", hint="start a setting first")
+        return self.server
+
+    def _state(self, server: RunningServer, state: ServerState) -> ServerChanged:
+        return ServerChanged(
+            state=state,
+            setting=str(server.setting),
+            seconds=server.ready_s,
+            url=server.url,
+            build=server.build,
+            pid=server.pid,
+            memory_parts=server.memory_parts,
+        )
+
+
+async def detach(host: Host, label: str, command: Command, api_key: str) -> Kept:
+    """Start a command that outlives tuirig. The key goes into a file that only its owner reads."""
+    folder = locations.state_folder() / "servers"
+    key_file = folder / f"{label}.key"
+    log_file = locations.state_folder() / "logs" / f"{label}.log"
+    await asyncio.to_thread(_write_private, key_file, api_key)
+    pid = await host.start_detached(
+        command.argv, {**command.env, "LLAMA_API_KEY": api_key}, label=label, log_path=log_file
+    )
+    return Kept(f"http://127.0.0.1:{command.port}", pid, key_file, log_file)
+
+
+def _write_private(path: Path, text: str) -> None:
+    import os
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text + "\n")
+
+
+def _now() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).isoformat(timespec="seconds")
