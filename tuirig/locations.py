@@ -45,6 +45,11 @@ def state_folder() -> Path:
     return _base("state")
 
 
+def log_path(rig: str) -> Path:
+    """Where the server of a rig writes its log."""
+    return state_folder() / "logs" / f"{rig}.log"
+
+
 def cache_folder() -> Path:
     """What can be made again: built-in models, capabilities of programs, hashes."""
     return _base("cache")

@@ -284,7 +284,7 @@ async def detach(host: Host, label: str, command: Command, api_key: str) -> Kept
     """Start a command that outlives tuirig. The key goes into a file that only its owner reads."""
     folder = locations.state_folder() / "servers"
     key_file = folder / f"{label}.key"
-    log_file = locations.state_folder() / "logs" / f"{label}.log"
+    log_file = locations.log_path(label)
     await asyncio.to_thread(_write_private, key_file, api_key)
     pid = await host.start_detached(
         command.argv, {**command.env, "LLAMA_API_KEY": api_key}, label=label, log_path=log_file
