@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
-
-import msgspec
 
 from tuirig.errors import FileError
 from tuirig.rigs.drafting import NeedsFile, needs_file, speculative_types
-from tuirig.rigs.schema import Drafter, ModelFile, Rig
+from tuirig.rigs.schema import INSIDE, Drafter, ModelFile, Rig
 from tuirig.rigs.settings import is_name
+from tuirig.rigs.toml import TomlLines, convert, read_table
 
 #: Flags that tuirig sets itself, and why they may not stand in `args`.
 MANAGED_FLAGS: dict[str, str] = {
-    **dict.fromkeys(("--port", "--host"), "tuirig chooses a free port on 127.0.0.1"),
+    **dict.fromkeys(
+        ("--port", "--host", "--reuse-port"), "tuirig chooses a free port on 127.0.0.1"
+    ),
+    **dict.fromkeys(
+        ("--api-prefix", "--ssl-key-file", "--ssl-cert-file"),
+        "tuirig talks plain HTTP to the server on this machine",
+    ),
     **dict.fromkeys(("-np", "--parallel"), "settings are compared with one slot"),
     **dict.fromkeys(("-m", "--model", "-mu", "--model-url"), "the target stands in [target]"),
     **dict.fromkeys(
@@ -39,59 +43,46 @@ MANAGED_FLAGS: dict[str, str] = {
          "--draft-n-min"),
         "it is a knob of the setting (q4_0:2,p_min=0.3)",
     ),
+    **dict.fromkeys(
+        ("--spec-synth-len", "--spec-synth-rates"),
+        "it makes acceptance up: no figure would be real",
+    ),
+    **dict.fromkeys(("--models-dir", "--models-preset"), "a rig serves one target"),
     **dict.fromkeys(("--metrics", "--slots", "--no-slots"), "tuirig reads both endpoints"),
     **dict.fromkeys(("--api-key", "--api-key-file"), "tuirig makes a random key for each start"),
     **dict.fromkeys(("-fit", "--fit"), "it would give settings different contexts"),
     **dict.fromkeys(
-        ("-lv", "--verbosity", "--log-verbosity", "-v", "--verbose", "--log-disable",
-         "--log-file", "--log-colors", "--log-jsonl"),
+        ("-lv", "--verbosity", "--log-verbosity", "-v", "--verbose", "--log-verbose",
+         "--log-disable", "--log-file", "--log-colors", "--log-jsonl", "--no-log-jsonl",
+         "--log-prefix", "--no-log-prefix", "--log-timestamps", "--no-log-timestamps"),
         "tuirig reads the server's log",
     ),
     **dict.fromkeys(("--embedding", "--embeddings", "--rerank", "--reranking"),
                     "the server has to generate text"),
+    **dict.fromkeys(("-h", "--help", "--usage", "--version", "--list-devices"),
+                    "the server would print and end"),
 }  # fmt: skip
 REQUIRED_FLAGS: dict[str, tuple[str, ...]] = {
     "-c": ("-c", "--ctx-size"),
     "-ngl": ("-ngl", "--gpu-layers", "--n-gpu-layers"),
 }
-_HEADER = re.compile(r"^\s*(\[\[?)\s*([A-Za-z0-9_.\"'-]+)\s*\]")
-_KEY = re.compile(r"^\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+))\s*(?:\.|=)")
+_REQUIRED_VALUES = {
+    "-c": (re.compile(r"0*[1-9][0-9]*"), "a number of tokens above 0"),
+    "-ngl": (re.compile(r"[0-9]+|all"), "a number of layers, or all"),
+}
+_MTP_HINT = f'add path = "~/models/….gguf", or format = "{INSIDE}" if the target carries the head'
+#: The name of the target in the table of a rig's files; no drafter may take it.
+TARGET = "target"
 
 
 def parse_rig(text: str, path: str = "rig") -> Rig:
     """Read and check a rig. Raises FileError with path, line and key."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r"at line (\d+)", str(error))
-        message = re.sub(r" \(at (line.*|end of document)\)$", "", str(error))
-        raise FileError(
-            path,
-            f"not valid TOML: {message}",
-            line=int(line[1]) if line else max(1, len(text.splitlines())),
-        ) from None
+    data = read_table(text, path)
     lines = TomlLines(text)
-    try:
-        rig = msgspec.convert(data, Rig, strict=True)
-    except msgspec.ValidationError as error:
-        raise _schema_error(error, path, lines) from None
+    rig = convert(data, Rig, path, lines)
     for key, message, hint in _problems(rig):
         raise FileError(path, message, line=lines.of(key), key=key, hint=hint)
     return rig
-
-
-def _schema_error(error: msgspec.ValidationError, path: str, lines: TomlLines) -> FileError:
-    message, _, where = str(error).partition(" - at `")
-    key = where.rstrip("`").removeprefix("$").lstrip(".")
-    unknown = re.match(r"Object contains unknown field `(.*)`", message)
-    missing = re.match(r"Object missing required field `(.*)`", message)
-    if unknown:
-        key, message = f"{key}.{unknown[1]}".lstrip("."), "unknown key"
-    elif missing:
-        line = lines.of(key)
-        key, message = f"{key}.{missing[1]}".lstrip("."), "this key is missing"
-        return FileError(path, message, line=line, key=key)
-    return FileError(path, message[:1].lower() + message[1:], line=lines.of(key), key=key)
 
 
 def _problems(rig: Rig) -> Iterator[tuple[str, str, str]]:
@@ -104,14 +95,7 @@ def _problems(rig: Rig) -> Iterator[tuple[str, str, str]]:
         yield from _drafter_problems(drafter, f"drafter[{index}]", names)
         names.add(drafter.row)
     yield from _args_problems(rig.server.args, "server.args")
-    for flag, spellings in REQUIRED_FLAGS.items():
-        if not set(spellings) & set(rig.server.args):
-            yield (
-                "server.args",
-                f"{flag} is missing",
-                f'say it for every setting alike, e.g. args = ["-ngl", "99", "-c", "8192"]'
-                f" ({flag} left open, the server would choose per setting)",
-            )
+    yield from _required_problems(rig.server.args)
     for name in rig.server.env:
         if name.startswith("LLAMA_ARG_") or name == "LLAMA_API_KEY":
             yield f"server.env.{name}", "flags belong in server.args", ""
@@ -122,12 +106,32 @@ def _problems(rig: Rig) -> Iterator[tuple[str, str, str]]:
         yield "tune.lengths", "at least one length above 0 is needed", ""
 
 
+def _required_problems(args: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+    hint = 'say it for every setting alike, e.g. args = ["-ngl", "99", "-c", "8192"]'
+    for flag, spellings in REQUIRED_FLAGS.items():
+        places = [index for index, arg in enumerate(args) if arg in spellings]
+        if not places:
+            yield (
+                "server.args",
+                f"{flag} is missing",
+                f"{hint} ({flag} left open, the server would choose per setting)",
+            )
+        pattern, expected = _REQUIRED_VALUES[flag]
+        for index in places:
+            if not pattern.fullmatch("".join(args[index + 1 : index + 2])):
+                yield f"server.args[{index}]", f"{args[index]} needs {expected}", hint
+
+
 def _drafter_problems(
     drafter: Drafter, key: str, names: set[str]
 ) -> Iterator[tuple[str, str, str]]:
     name_key = f"{key}.name" if drafter.name else f"{key}.format"
-    if not is_name(drafter.row):
-        yield name_key, f"{drafter.row!r}: use letters, digits, '.', '_' and '-' (not `none`)", ""
+    if not is_name(drafter.row) or drafter.row == TARGET:
+        yield (
+            name_key,
+            f"{drafter.row!r}: use letters, digits, '.', '_' and '-' (not `none` or `{TARGET}`)",
+            "",
+        )
     if drafter.row in names:
         yield name_key, f"a second drafter {drafter.row!r}", 'give one a name = "..."'
     try:
@@ -136,7 +140,15 @@ def _drafter_problems(
         yield f"{key}.type", str(error), "e.g. draft-mtp, draft-simple, ngram-simple"
         return
     yield from _file_problems(drafter, key, needs_file(types))
+    if any(kind.name == "draft-mtp" for kind in types):
+        if drafter.has_file and drafter.format == INSIDE:
+            yield f"{key}.format", f"{INSIDE!r} is a drafter that the target carries: no file", ""
+        if not drafter.has_file and drafter.format != INSIDE:
+            yield key, "path is missing", _MTP_HINT
     yield from _args_problems(drafter.args, f"{key}.args")
+    for flag, spellings in REQUIRED_FLAGS.items():
+        if set(spellings) & set(drafter.args):
+            yield f"{key}.args", f"{flag} has to be the same for every setting", "see server.args"
 
 
 def _file_problems(file: ModelFile, key: str, needed: NeedsFile) -> Iterator[tuple[str, str, str]]:
@@ -147,6 +159,8 @@ def _file_problems(file: ModelFile, key: str, needed: NeedsFile) -> Iterator[tup
     if file.revision and not file.repo:
         yield f"{key}.revision", "revision belongs to repo", ""
     given = bool(file.path or file.repo)
+    if file.sha256 and not given:
+        yield f"{key}.sha256", "there is no file to compare it with", ""
     if needed is NeedsFile.YES and not given:
         yield key, "path is missing", 'add path = "~/models/….gguf"'
     if needed is NeedsFile.NO and given:
@@ -158,41 +172,3 @@ def _args_problems(args: tuple[str, ...], key: str) -> Iterator[tuple[str, str, 
         reason = MANAGED_FLAGS.get(arg.partition("=")[0])
         if reason:
             yield key, f"{arg} is set by tuirig: {reason}", f"take {arg} out of {key}"
-
-
-class TomlLines:
-    """Where keys stand in a TOML text, for messages; tomllib does not say."""
-
-    def __init__(self, text: str) -> None:
-        self._lines: dict[str, int] = {}
-        self._first: dict[str, int] = {}
-        counts: dict[str, int] = {}
-        table = ""
-        for number, line in enumerate(text.splitlines(), 1):
-            header = _HEADER.match(line)
-            if header:
-                table = header[2].replace('"', "").replace("'", "")
-                if header[1] == "[[":
-                    counts[table] = counts.get(table, -1) + 1
-                    table = f"{table}[{counts[table]}]"
-                self._lines.setdefault(table, number)
-                continue
-            key = _KEY.match(line)
-            if key:
-                name = key[1] or key[2] or key[3]
-                self._lines.setdefault(f"{table}.{name}".lstrip("."), number)
-                self._first.setdefault(name, number)
-
-    def of(self, key: str) -> int | None:
-        """The line of `server.args[3]`; else of its parents; else the first line with the key."""
-        while key:
-            if key in self._lines:
-                return self._lines[key]
-            shorter = re.sub(r"(\[[^\]]*\]|\.?[^.\[\]]+)$", "", key)
-            if shorter == key:
-                break
-            last = re.sub(r"\[.*$", "", key.rpartition(".")[2])
-            if shorter not in self._lines and last in self._first:
-                return self._first[last]
-            key = shorter
-        return None

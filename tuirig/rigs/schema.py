@@ -9,10 +9,12 @@ import msgspec
 from tuirig.rigs.drafting import SpeculativeType, length_flag, speculative_types
 from tuirig.rigs.settings import LONGEST, NONE, Setting
 
+#: The format of an MTP head that the target carries; such a drafter has no file.
+INSIDE = "inside"
 DEFAULT_LENGTHS = (0, 1, 2, 3, 4, 5, 6, 7)
 
 NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
-Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
 class ModelFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,10 +71,15 @@ class Tune(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Rig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A rig file's content. card: part of the card's name, its UUID or PCI address, or "cpu"."""
+    """A rig file's content.
+
+    card: the card's name or part of it, its UUID or PCI address, or "cpu". card_memory_mib tells
+    cards of the same name apart.
+    """
 
     name: NonEmpty
     card: NonEmpty
+    card_memory_mib: Annotated[float, msgspec.Meta(gt=0)] | None = None
     target: ModelFile
     drafter: tuple[Drafter, ...] = ()
     server: Server
@@ -83,7 +90,7 @@ class Rig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """The drafter of a setting, None for the setting `none`.
 
         Raises ValueError when the rig has no such drafter, or its type has no settable length and
-        one was given, or the length is missing.
+        one was given, or the length is missing, or knobs are given to an n-gram method.
         """
         if setting.drafter is None:
             return None
@@ -93,6 +100,8 @@ class Rig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         else:
             known = ", ".join(["none", *(drafter.row for drafter in self.drafter)])
             raise ValueError(f"rig {self.name} has no drafter {setting.drafter!r}; it has: {known}")
+        if setting.knobs and all(kind.is_ngram for kind in drafter.types):
+            raise ValueError(f"{setting}: {drafter.type} asks no model, so it has no such knob")
         settable = length_flag(drafter.types) is not None
         if settable and setting.length is None:
             raise ValueError(f"{setting}: a draft length is missing, e.g. {drafter.row}:2")

@@ -1,0 +1,128 @@
+"""TOML text -> a checked struct, with errors that name file, line and key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import msgspec
+
+from tuirig.errors import FileError
+
+T = TypeVar("T")
+
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([A-Za-z0-9_.\"'-]+)\s*\]")
+_KEY = re.compile(r"^\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+))\s*(?:\.|=)")
+
+
+def read_table(text: str, path: str) -> dict[str, Any]:
+    """TOML text as a table. Raises FileError with path and line for what is not TOML."""
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        line = re.search(r"at line (\d+)", str(error))
+        message = re.sub(r" \(at (line.*|end of document)\)$", "", str(error))
+        raise FileError(
+            path,
+            f"not valid TOML: {message}",
+            line=int(line[1]) if line else max(1, len(text.splitlines())),
+        ) from None
+    for key, value in _strings(data, ""):
+        if "\0" in key + value:
+            key = key.replace("\0", "")
+            raise FileError(
+                path, "a NUL character can't be used", line=TomlLines(text).of(key), key=key
+            )
+    return data
+
+
+def convert(data: dict[str, Any], kind: type[T], path: str, lines: TomlLines) -> T:
+    """A table as a struct, strictly. Raises FileError for an unknown, missing or mistyped key."""
+    try:
+        return msgspec.convert(data, kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise _schema_error(error, path, lines) from None
+
+
+def _schema_error(error: msgspec.ValidationError, path: str, lines: TomlLines) -> FileError:
+    message, _, where = str(error).partition(" - at `")
+    key = where.rstrip("`").removeprefix("$").replace("[...]", "").lstrip(".")
+    line = lines.of(key)
+    unknown = re.match(r"Object contains unknown field `(.*)`", message)
+    missing = re.match(r"Object missing required field `(.*)`", message)
+    if unknown:
+        key, message = f"{key}.{unknown[1]}".lstrip("."), "unknown key"
+        line = lines.of(key)
+    elif missing:
+        key, message = f"{key}.{missing[1]}".lstrip("."), "this key is missing"
+    elif "regex" in message:
+        message = "expected 64 hexadecimal digits in lower case"
+    message = message.replace("`object`", "a table").replace("`str`", "a string")
+    return FileError(path, message[:1].lower() + message[1:], line=line, key=key)
+
+
+def _strings(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    """(key, string) of every string below a value; a table's own keys count too."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _strings(item, f"{key}[{index}]")
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield f"{key}.{name}".lstrip("."), ""
+            yield from _strings(item, f"{key}.{name}".lstrip("."))
+
+
+class TomlLines:
+    """Where keys stand in a TOML text, for messages; tomllib does not say."""
+
+    def __init__(self, text: str) -> None:
+        self._lines: dict[str, int] = {}
+        self._first: dict[str, int] = {}
+        counts: dict[str, int] = {}
+        table = ""
+        quotes = ""
+        for number, line in enumerate(text.splitlines(), 1):
+            if quotes:
+                if quotes in line:
+                    quotes = ""
+                continue
+            quotes = _left_open(line)
+            header = _HEADER.match(line)
+            if header:
+                table = header[2].replace('"', "").replace("'", "")
+                if header[1] == "[[":
+                    counts[table] = counts.get(table, -1) + 1
+                    table = f"{table}[{counts[table]}]"
+                self._lines.setdefault(table, number)
+                continue
+            key = _KEY.match(line)
+            if key:
+                name = key[1] or key[2] or key[3]
+                self._lines.setdefault(f"{table}.{name}".lstrip("."), number)
+                self._first.setdefault(name, number)
+
+    def of(self, key: str) -> int | None:
+        """The line of `server.args[3]`; else of its parents; else the first line with the key."""
+        while key:
+            if key in self._lines:
+                return self._lines[key]
+            shorter = re.sub(r"(\[[^\]]*\]|\.?[^.\[\]]+)$", "", key)
+            if shorter == key:
+                break
+            last = re.sub(r"\[.*$", "", key.rpartition(".")[2])
+            if shorter not in self._lines and last in self._first:
+                return self._first[last]
+            key = shorter
+        return None
+
+
+def _left_open(line: str) -> str:
+    """The quotes of a multi-line string that a line opens and does not close, else ''."""
+    for quotes in ('"""', "'''"):
+        if line.count(quotes) % 2:
+            return quotes
+    return ""
