@@ -73,8 +73,11 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
     tok_s = (predicted_n - 1) * 1000 / predicted_ms, from the server's timings. ttft_ms is the
     client's clock from sending the request to the first generated text. drafted and accepted are
-    None where the server reported no drafts. steps: verification steps. accepted_per_position[i]:
-    share of steps whose drafted token i was accepted, as many as the draft length.
+    None where the server reported no drafts. steps: the target's passes after the prompt; drafts:
+    those of them that drafted something, None where the build does not count them.
+    accepted_per_position[i]: share of drafts whose token i was accepted, as many as the draft
+    length; mean_accepted_length: 1 + their sum, the target's own token included (formulas:
+    measure/acceptance.py).
     clock_differs: the client's duration and the server's differ by more than 3 % and 20 ms.
     ended_by_itself: the model stopped before the token limit, so acceptance is understated.
     """
@@ -101,6 +104,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     accepted: int | None = None
     kept: float | None = None
     steps: int | None = None
+    drafts: int | None = None
     accepted_per_position: tuple[float, ...] | None = None
     mean_accepted_length: float | None = None
     speculative: bool | None = None
