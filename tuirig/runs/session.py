@@ -1,10 +1,10 @@
-"""One rig under control: its card, its server, the setting it runs. The fronts' door to the core."""
+"""One rig under control: its card, its server and its setting. The fronts' door to the core."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,7 +53,9 @@ class Session:
         engine: Engine,
         emit: Emit,
         rate_hz: float = 2.0,
+        port: int | None = None,
     ) -> None:
+        """rate_hz: how often the card is looked at beside the work; 0 is never. port None: any."""
         self.rig = rig
         self.files = dict(files)
         self.card = card
@@ -64,17 +66,18 @@ class Session:
         self._rate_hz = rate_hz
         self._owner: asyncio.Task[None] | None = None
         self._end = asyncio.Event()
+        self._failure: TuirigError | None = None
         self._order = 0
         self._started_at = ""
+        # Kept over restarts, so that a shown command line stays true.
+        self._port = port or host.free_port()
+        self._any_port = port is None
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Session]:
         """Watch the card while the session is open; stop the server and let the card go after."""
-        from tuirig.measure.telemetry import Sampler
-
-        sampler = Sampler(self.card, self._emit, hz=self._rate_hz, pid=self._server_pid)
         try:
-            async with sampler:
+            async with self._watched():
                 try:
                     yield self
                 finally:
@@ -82,16 +85,21 @@ class Session:
         finally:
             await asyncio.to_thread(self.card.close)
 
+    def _watched(self) -> AbstractAsyncContextManager[object]:
+        if not self._rate_hz:
+            return nullcontext()
+        from tuirig.measure.telemetry import Sampler
+
+        return Sampler(self.card, self._emit, hz=self._rate_hz, pid=self._server_pid)
+
     def command(self, setting: Setting) -> Command:
         """The command line of a setting, without starting it. Raises as Engine.command does."""
-        return self.engine.command(
-            self.rig, setting, port=self.host.free_port(), paths=self._paths()
-        )
+        return self.engine.command(self.rig, setting, port=self._port, paths=self._paths())
 
     def refusal(self, setting: Setting) -> str:
         """Why this build or these files can't run a setting; empty when they can."""
         try:
-            self.engine.command(self.rig, setting, port=1024, paths=self._paths())
+            self.command(setting)
         except (TuirigError, ValueError) as error:
             return error.message if isinstance(error, TuirigError) else str(error)
         return ""
@@ -103,8 +111,12 @@ class Session:
         NotProvenError when the server is up (and stays up) but does not draft although asked to.
         """
         await self.stop()
+        if self._any_port:
+            holder = await asyncio.to_thread(self.host.port_holder, self._port)
+            self._port = self.host.free_port() if holder else self._port
         command = self.command(setting)
         self._started_at = _now()
+        self._failure = None
         self._end = asyncio.Event()
         ready: asyncio.Future[RunningServer] = asyncio.get_running_loop().create_future()
         self._owner = asyncio.create_task(
@@ -116,8 +128,7 @@ class Session:
             await self.stop()
             raise
         if not ready.done():
-            owner, self._owner = self._owner, None
-            await owner
+            await self.wait_ended()
             raise ServerError(f"{setting}: the server ended while it started")
         self.server = ready.result()
         await self._require_drafter(self.server, setting)
@@ -134,10 +145,19 @@ class Session:
                 await self._watch(server)
         except TuirigError as error:
             self._fail(error, setting)
-            if not ready.done():
-                raise
+            self._failure = error
         finally:
             self.server = None
+
+    async def wait_ended(self) -> None:
+        """Wait until the server is gone. Raises the ServerError that it ended with, if any."""
+        owner = self._owner
+        if owner is not None:
+            await asyncio.wait((owner,))
+            if not owner.cancelled():
+                owner.result()
+        if self._failure is not None:
+            raise self._failure
 
     async def _watch(self, server: RunningServer) -> None:
         while not self._end.is_set():
@@ -209,6 +229,7 @@ class Session:
         prompts: Sequence[Prompt],
         *,
         tokens: int = DEFAULT_TOKENS,
+        temperature: float = 0.0,
         target: FileIdentity | None = None,
         drafter: FileIdentity | None = None,
     ) -> Arm:
@@ -224,6 +245,7 @@ class Session:
                 self.card.info,
                 prompts,
                 tokens=tokens,
+                temperature=temperature,
                 started_at=self._started_at,
                 emit=self._emit,
                 read=self.read_card,
