@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from tuirig.events import Event, Failed, ReplyDone, ServerChanged, ServerState
+from tuirig.events import ArmDone, Event, Failed, ReplyDone, ServerChanged, ServerState
 from tuirig.measure import summary
 from tuirig.records import Reply
 from tuirig.rigs.schema import Rig
@@ -58,6 +58,11 @@ class Board:
         if isinstance(event, ReplyDone):
             self._replies[event.setting] = (*self._replies.get(event.setting, ()), event.reply)
             self._failures.pop(event.setting, None)
+            return True
+        if isinstance(event, ArmDone) and not event.arm.proof.proven:
+            self._failures[event.arm.setting] = Failure(
+                f"drafting is not proven: {event.arm.proof.reason}"
+            )
             return True
         if isinstance(event, Failed) and event.setting:
             self._failures[event.setting] = Failure(event.message, event.hint, event.evidence)

@@ -1,0 +1,110 @@
+"""The Textual program: look, signals, and an end in order."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterable
+
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+
+from tuirig.errors import ExitCode, TuirigError
+from tuirig.runs.catalog import FoundRig, Listing, find_rig, list_rigs
+from tuirig.tui.keys import KEYS
+from tuirig.tui.main_screen import MainScreen
+
+SIGNALS = {
+    signal.SIGTERM: ExitCode.TERMINATED,
+    signal.SIGHUP: ExitCode.HANGUP,
+    signal.SIGINT: ExitCode.INTERRUPTED,
+}
+
+
+class TuirigApp(App[None]):
+    """tuirig's terminal UI."""
+
+    TITLE = "tuirig"
+    CSS_PATH = "tuirig.tcss"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+
+    def __init__(self, listings: tuple[Listing, ...], first: FoundRig) -> None:
+        colourless = bool(os.environ.get("NO_COLOR"))
+        super().__init__(ansi_color=True if colourless else None)
+        if colourless:
+            self.theme = "ansi-dark"
+        if os.environ.get("SSH_CONNECTION"):
+            self.animation_level = "none"
+        self.main = MainScreen(listings, first)
+        self.unexpected: Exception | None = None
+
+    def on_mount(self) -> None:
+        """Signals end the program in order: Textual itself has no handler for them."""
+        self.push_screen(self.main)
+        loop = asyncio.get_running_loop()
+        for number, code in SIGNALS.items():
+            loop.add_signal_handler(number, self._end, code)
+
+    def on_unmount(self) -> None:
+        """Give the signals back."""
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+    def _end(self, code: ExitCode) -> None:
+        async def end() -> None:
+            await self.main.close_session()
+            self.exit(return_code=code)
+
+        self.run_worker(end(), group="end", exclusive=True)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Every action of the main screen, then the theme."""
+        if isinstance(screen, MainScreen):
+            for key in KEYS:
+                if not key.action.startswith(("move", "command_palette")):
+                    yield SystemCommand(
+                        key.title,
+                        f"{key.help or key.title} ({key.shown})",
+                        lambda action=key.action: screen.run_action(action),  # type: ignore[misc]
+                    )
+        yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Keep an unexpected error for one line after the screen is gone; Textual would print it.
+
+        Textual's own report shows local variables, which can hold keys.
+        """
+        if self.unexpected is None:
+            self.unexpected = error
+        if self.is_headless:
+            super()._handle_exception(error)
+        else:
+            self.exit(return_code=ExitCode.FAILED)
+
+
+def run(reference: str | None = None) -> int:
+    """Open the screen; the exit code. Raises TuirigError when a named rig can't be opened."""
+    listings = list_rigs()
+    first = find_rig(reference) if reference else _first(listings)
+    app = TuirigApp(listings, first)
+    app.run()
+    if app.unexpected is not None:
+        raise app.unexpected
+    kept = app.main.kept
+    if kept is not None:
+        print(f"still serving at {kept.url} (pid {kept.pid})", file=sys.stderr)
+        print(f"API key: {kept.key_file}   log: {kept.log_file}", file=sys.stderr)
+        print(f"end it with: tuirig stop {app.main.view.rig.name}", file=sys.stderr)
+    return app.return_code or 0
+
+
+def _first(listings: tuple[Listing, ...]) -> FoundRig:
+    """The first rig that can be read: a person's own before the built-in ones."""
+    for listing in listings:
+        if listing.found is not None:
+            return listing.found
+    raise TuirigError("there is no rig to open", hint="tuirig rig new NAME")

@@ -1,0 +1,111 @@
+"""Dialogs: rigs, save, quit, yes or no, keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from tuirig.runs.catalog import Listing
+from tuirig.tui.keys import KEYS
+from tuirig.tui.widgets import RigList
+
+CLOSE = [Binding("escape", "close", "Back", show=False)]
+
+
+class Choice(ModalScreen[str]):
+    """A question with one key per answer. Escape, and every other key, changes nothing."""
+
+    BINDINGS = CLOSE
+
+    def __init__(self, title: str, body: str, answers: Sequence[tuple[str, str, str]]) -> None:
+        """answers: (key, result, what it does)."""
+        super().__init__()
+        self._title = title
+        self._body = body
+        self._answers = answers
+        for key, result, words in answers:
+            self._bindings.bind(key, f"answer('{result}')", words)
+
+    def compose(self) -> ComposeResult:
+        """Title, body, answers."""
+        with Vertical(classes="dialog"):
+            yield Static(self._title, classes="dialog--title", markup=False)
+            if self._body:
+                with VerticalScroll(classes="dialog--body"):
+                    yield Static(self._body, markup=False)
+            names = {"enter": "Enter"}
+            answers = [f"{names.get(key, key)} {words}" for key, _, words in self._answers]
+            yield Static("   ".join([*answers, "Esc back"]), classes="dialog--keys", markup=False)
+
+    def action_answer(self, result: str) -> None:
+        """Give an answer."""
+        self.dismiss(result)
+
+    def action_close(self) -> None:
+        """No answer."""
+        self.dismiss("")
+
+
+class RigPicker(ModalScreen[Listing | None]):
+    """The rigs, where the screen has no room for the list."""
+
+    BINDINGS = CLOSE
+
+    def __init__(self, listings: tuple[Listing, ...], current: str) -> None:
+        super().__init__()
+        self._listings = listings
+        self._current = current
+
+    def compose(self) -> ComposeResult:
+        """The list and how to add a rig."""
+        with Vertical(classes="dialog"):
+            yield Static("Rigs", classes="dialog--title")
+            yield RigList(id="picker")
+            yield Static("Enter opens it   Esc back", classes="dialog--keys")
+            yield Static("one of your own: tuirig rig new NAME", classes="dialog--keys")
+
+    def on_mount(self) -> None:
+        """Fill the list."""
+        picker = self.query_one(RigList)
+        picker.styles.height = max(1, len(self._listings))
+        picker.show(self._listings, self._current, ())
+        picker.focus()
+
+    def on_rig_list_chosen(self, message: RigList.Chosen) -> None:
+        """Take it."""
+        self.dismiss(message.listing)
+
+    def action_close(self) -> None:
+        """Keep the rig that is open."""
+        self.dismiss(None)
+
+
+class KeyHelp(ModalScreen[None]):
+    """The keys of the main screen and the words on it."""
+
+    BINDINGS = [*CLOSE, Binding("question_mark,f1,q,enter", "close", "Back", show=False)]
+    WORDS = (
+        ("kept", "share of drafted tokens that the target accepted (acceptance rate)"),
+        ("a step", "tokens per verification step, the target's own included"),
+        ("none", "the server without a drafter; gains are against it"),
+        ("–", "unknown, never 0"),
+    )
+
+    def compose(self) -> ComposeResult:
+        """Two short tables."""
+        rows = [f"{key.shown:>7}  {key.help or key.title}" for key in KEYS]
+        words = [f"{word:>7}  {meaning}" for word, meaning in self.WORDS]
+        with Vertical(classes="dialog"):
+            yield Static("Keys", classes="dialog--title")
+            with VerticalScroll(classes="dialog--body"):
+                yield Static("\n".join([*rows, "", *words]), markup=False)
+            yield Static("Esc back", classes="dialog--keys")
+
+    def action_close(self) -> None:
+        """Back."""
+        self.dismiss(None)

@@ -1,0 +1,133 @@
+"""A widget that shows lines of spans and repaints only the cells that changed.
+
+Over SSH every repainted cell costs bytes; a Static repaints itself whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tuirig.tui.spans import ROLES, Line, cut
+
+
+class Lines(Widget):
+    """Subclasses build their lines in `lines(width, height)` and call `redraw` on a change."""
+
+    COMPONENT_CLASSES = {f"lines--{role}" for role in ROLES}
+    DEFAULT_CSS = """
+    Lines {
+        .lines--dim { color: $text-muted; }
+        .lines--title { text-style: bold; }
+        .lines--accent { color: $accent; }
+        .lines--good { color: $success; }
+        .lines--bad { color: $error; text-style: bold; }
+        .lines--warn { color: $warning; }
+        .lines--best { color: $success; text-style: bold; }
+        .lines--bar { color: $primary; }
+        .lines--bar2 { color: $secondary; }
+        .lines--bar3 { color: $warning; }
+        .lines--cursor { text-style: reverse; }
+        &:ansi {
+            .lines--dim { color: ansi_default; text-style: dim; }
+            .lines--accent { color: ansi_cyan; }
+            .lines--good { color: ansi_green; }
+            .lines--bad { color: ansi_red; text-style: bold; }
+            .lines--warn { color: ansi_yellow; }
+            .lines--best { color: ansi_green; text-style: bold; }
+            .lines--bar { color: ansi_blue; }
+            .lines--bar2 { color: ansi_magenta; }
+            .lines--bar3 { color: ansi_yellow; }
+        }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._shown: list[Line] = []
+
+    def lines(self, width: int, height: int) -> Sequence[Line]:
+        """The content for a size in cells."""
+        raise NotImplementedError
+
+    def redraw(self) -> None:
+        """Build the lines again and repaint the cells that differ."""
+        width, height = self.content_size
+        if not width or not height:
+            return
+        new = [cut(line, width) for line in self.lines(width, height)[:height]]
+        old = self._shown
+        self._shown = new
+        regions = []
+        for row in range(max(len(old), len(new))):
+            before = old[row] if row < len(old) else ()
+            after = new[row] if row < len(new) else ()
+            changed = _changed_cells(before, after, width)
+            if changed:
+                start, end = changed
+                regions.append(Region(start, row, end - start, 1))
+        if regions:
+            self.refresh(*regions)
+
+    def on_resize(self) -> None:
+        """A new size is a new layout of the lines."""
+        self._shown = []
+        self.redraw()
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """A theme change repaints all."""
+        super().notify_style_update()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One row, from the lines built last."""
+        width = self.content_size.width
+        base = self.rich_style
+        if y >= len(self._shown):
+            return Strip.blank(width, base)
+        segments = [
+            Segment(span.text, base + self._look(span.roles) if span.roles else base)
+            for span in self._shown[y]
+        ]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _look(self, roles: str) -> Style:
+        look = Style()
+        for role in roles.split():
+            look += self.get_component_rich_style(f"lines--{role}", partial=True)
+        return look
+
+
+def _changed_cells(before: Line, after: Line, width: int) -> tuple[int, int] | None:
+    """The first and one past the last cell that differ between two lines, None if none does."""
+    if before == after:
+        return None
+    old, new = _cells(before, width), _cells(after, width)
+    differ = [index for index in range(width) if old[index] != new[index]]
+    return (differ[0], differ[-1] + 1) if differ else None
+
+
+def _cells(spans: Line, width: int) -> list[tuple[str, str]]:
+    """Each cell as (character, roles); the second cell of a wide character is empty."""
+    from rich.cells import cell_len
+
+    cells: list[tuple[str, str]] = []
+    for text, roles in spans:
+        if text.isascii():
+            cells.extend((character, roles) for character in text)
+            continue
+        for character in text:
+            size = cell_len(character)
+            if size == 0 and cells:
+                cells[-1] = (cells[-1][0] + character, roles)
+            elif size:
+                cells.append((character, roles))
+                cells.extend([("", roles)] * (size - 1))
+    cells.extend([(" ", "")] * (width - len(cells)))
+    return cells

@@ -1,0 +1,442 @@
+"""The main screen: the grid as control, live figures, the streaming text, the server's log."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from time import monotonic
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widgets import Footer, Log
+from textual.worker import Worker, WorkerFailed
+
+from tuirig import locations
+from tuirig.errors import TuirigError
+from tuirig.events import Event, Failed
+from tuirig.measure.prompts import PROMPTS, choose
+from tuirig.rigs.settings import NONE, Setting
+from tuirig.runs.board import CellState
+from tuirig.runs.catalog import FoundRig, Listing
+from tuirig.runs.session import Kept, Session
+from tuirig.tui.bridge import Bridge
+from tuirig.tui.dialogs import Choice, KeyHelp, RigPicker
+from tuirig.tui.holder import SessionHolder
+from tuirig.tui.keys import KEYS
+from tuirig.tui.logtail import LogTail
+from tuirig.tui.panels import reply, status
+from tuirig.tui.view import View
+from tuirig.tui.widgets import (
+    Band,
+    Details,
+    HeaderLine,
+    Now,
+    Panel,
+    ReplyText,
+    RigList,
+    SettingGrid,
+)
+
+ARM_PROMPTS = 12
+LOG_LOOK_S = 0.25
+RATE_HZ = 10.0
+RATE_OVER_SSH_HZ = 5.0
+
+
+class MainScreen(Screen[None]):
+    """One rig at a time. Workers run the core; handlers change the view and the widgets."""
+
+    BINDINGS = [
+        Binding(
+            key.keys,
+            key.action,
+            key.footer or key.title,
+            show=bool(key.footer),
+            key_display=key.shown,
+            id=key.action,
+        )
+        for key in KEYS
+        if key.action != "command_palette"
+    ]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
+
+    def __init__(self, listings: tuple[Listing, ...], first: FoundRig) -> None:
+        super().__init__()
+        self.listings = listings
+        self.view = View(first.rig)
+        self.frozen = False
+        self.kept: Kept | None = None
+        self._found = first
+        self._job: Worker[None] | None = None
+        self._job_name = ""
+
+    def compose(self) -> ComposeResult:
+        """Narrow: header, band, grid, text. Wide: rigs and live figures at the grid's sides."""
+        yield HeaderLine(id="header")
+        yield Band(id="band")
+        with Horizontal(id="middle"):
+            yield RigList(id="rigs")
+            with Vertical(id="board"):
+                yield SettingGrid(id="grid")
+                yield Details(id="details")
+            yield Now(id="now")
+        yield ReplyText(id="reply")
+        yield Log(id="log", max_lines=2000)
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        """Show the first rig; look for the card only after the first paint."""
+        over_ssh = bool(os.environ.get("SSH_CONNECTION"))
+        self.bridge = Bridge(self._arrived, RATE_OVER_SSH_HZ if over_ssh else RATE_HZ)
+        self.holder = SessionHolder(self._found, self.bridge.emit)
+        self.query_one("#rigs").border_title = "Rigs"
+        self.query_one("#now").border_title = "Now"
+        self.query_one("#board").border_title = "tok/s by drafter format and draft length"
+        self._show_rig()
+        self.query_one(SettingGrid).focus()
+        self.call_after_refresh(self._open_quietly)
+
+    # -- what is shown
+
+    def _show_rig(self) -> None:
+        for panel in self.query(Panel):
+            panel.view = self.view
+        self._show()
+
+    def _arrived(self, events: Sequence[Event]) -> None:
+        """A frame of events from the core."""
+        now_s = monotonic()
+        for event in events:
+            self.view.apply(event, now_s)
+            if isinstance(event, Failed):
+                self._tell(event.message, event.hint)
+        self._show()
+
+    def _show(self) -> None:
+        """Let every panel repaint what changed."""
+        if self.frozen or not self.is_mounted:
+            return
+        with self.app.batch_update():
+            self._look_up_command()
+            for panel in self.query(Panel):
+                panel.redraw()
+            self.query_one("#rigs", RigList).show(
+                self.listings, self.view.rig.name, status.state_spans(self.view)
+            )
+            self._title("#reply", reply.title(self.view), reply.amount(self.view))
+
+    def _title(self, selector: str, title: str, subtitle: str) -> None:
+        widget = self.query_one(selector)
+        if widget.border_title != title:
+            widget.border_title = title
+        if widget.border_subtitle != subtitle:
+            widget.border_subtitle = subtitle
+
+    def _look_up_command(self) -> None:
+        details = self.query_one(Details)
+        session = self.holder.opened
+        if session is None:
+            details.refusal = details.command = ""
+            return
+        details.refusal = session.refusal(self.view.cursor)
+        details.command = "" if details.refusal else session.command(self.view.cursor).shell()
+
+    def _tell(self, message: str, hint: str = "") -> None:
+        """A failure as a readable message; the cell and the log keep the evidence."""
+        text = f"{message}\nnext: {hint}" if hint else message
+        self.notify(text, severity="error", timeout=8, markup=False)
+
+    # -- jobs: what takes time, one at a time
+
+    def _start(self, name: str, work_to_do: Callable[[Session], Awaitable[None]]) -> None:
+        """Run a job on the session; a job that still runs is cancelled first."""
+        before = self._job
+
+        async def job() -> None:
+            await _ended(before)
+            try:
+                session = await self.holder.session()
+                self.view.card = session.card.info
+                self._show()
+                await work_to_do(session)
+            except TuirigError as error:
+                failure = self.view.failure
+                if failure is None or failure.message != error.message:
+                    self._tell(error.message, error.hint)
+            finally:
+                self._job_name = ""
+                self.view.idle_again()
+                self._show()
+
+        self._job = self.run_worker(job(), name=name, exit_on_error=False)
+        self._job_name = name
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """An error that nobody expected ends the program in order, told in one line."""
+        error = event.worker.error
+        if error is not None and not isinstance(error, TuirigError):
+            self.app._handle_exception(error)  # type: ignore[arg-type]
+
+    @property
+    def busy(self) -> str:
+        """The name of the job that runs, empty if none does."""
+        return self._job_name
+
+    def _open_quietly(self) -> None:
+        """Look for card and program at once where that makes no files."""
+        if self._found.built_in:
+            from tuirig.demo.catalog import missing_files
+
+            if missing_files(self._found.rig.name):
+                return
+
+        async def nothing_more(session: Session) -> None:
+            return None
+
+        self._start("open", nothing_more)
+
+    async def _ready(self, session: Session, setting: Setting) -> None:
+        if session.server is None or session.server.setting != setting:
+            await session.restart(setting)
+
+    # -- keys
+
+    def action_move(self, rows: int, columns: int) -> None:
+        """Choose the next cell."""
+        if self.view.move(rows, columns):
+            self._show()
+
+    def on_setting_grid_chosen(self, message: SettingGrid.Chosen) -> None:
+        """A cell was clicked; a double click starts it."""
+        self.view.cursor = message.setting
+        self._show()
+        if message.again:
+            self.action_restart()
+
+    def action_restart(self) -> None:
+        """Restart the server with the chosen setting."""
+        setting = self.view.cursor
+        self._start("restart", lambda session: session.restart(setting))
+
+    def action_stream(self) -> None:
+        """Stream the test prompt through the running server; start the chosen one if none runs."""
+        if self.busy in ("stream", "measure"):
+            self.action_cancel()
+            return
+        prompt, chosen = self.view.prompt, self.view.cursor
+
+        async def stream(session: Session) -> None:
+            await self._ready(session, session.server.setting if session.server else chosen)
+            await session.stream(prompt)
+
+        self._start("stream", stream)
+
+    def action_measure(self) -> None:
+        """Measure the chosen setting with prompts of every kind."""
+        setting = self.view.cursor
+
+        async def measure(session: Session) -> None:
+            await self._ready(session, setting)
+            await session.measure(choose(ARM_PROMPTS))
+
+        self._start("measure", measure)
+
+    def action_prompt(self, step: int) -> None:
+        """Another test prompt."""
+        self.view.prompt_index = (self.view.prompt_index + step) % len(PROMPTS)
+        self._show()
+
+    def action_stop(self) -> None:
+        """Stop the server."""
+        self._start("stop", lambda session: session.stop())
+
+    def action_cancel(self) -> None:
+        """Close the log, or cancel what runs."""
+        if self.has_class("-log"):
+            self.action_log()
+        elif self.busy and self._job is not None:
+            self._job.cancel()
+            self.notify(f"{self.busy} cancelled", timeout=3)
+        elif not self.query_one(SettingGrid).has_focus:
+            self.query_one(SettingGrid).focus()
+
+    def action_freeze(self) -> None:
+        """Freeze the panes; the work goes on."""
+        self.frozen = not self.frozen
+        self.query_one("#board").border_subtitle = "frozen · f goes on" if self.frozen else ""
+        self._show()
+
+    def action_log(self) -> None:
+        """Open or close the server's log."""
+        self.set_class(not self.has_class("-log"), "-log")
+        if self.has_class("-log"):
+            self.query_one(Log).focus()
+            self._follow_log()
+        else:
+            self.query_one(SettingGrid).focus()
+
+    @work(exclusive=True, group="log")
+    async def _follow_log(self) -> None:
+        log = self.query_one(Log)
+        path = locations.log_path(self.view.rig.name)
+        log.border_title = f"log · {path}"
+        tail = LogTail(path)
+        log.clear()
+        while self.has_class("-log") and tail.path == locations.log_path(self.view.rig.name):
+            fresh, text = await asyncio.to_thread(tail.read)
+            if fresh:
+                log.clear()
+            if text and not self.frozen:
+                log.write(text)
+            await asyncio.sleep(LOG_LOOK_S)
+
+    def action_keys(self) -> None:
+        """Help."""
+        self.app.push_screen(KeyHelp())
+
+    @work(exclusive=True, group="copy")
+    async def action_copy_command(self) -> None:
+        """Copy the command line of the chosen setting."""
+        from tuirig.tui.clipboard import copy_through_tmux
+
+        command = self.query_one(Details).command
+        if not command:
+            self.notify("no command line yet: the rig is not open", timeout=3)
+            return
+        self.app.copy_to_clipboard(command)
+        through = "tmux and the terminal" if await copy_through_tmux(command) else "the terminal"
+        self.notify(f"command line copied through {through}", timeout=3)
+
+    # -- rigs
+
+    def action_rigs(self) -> None:
+        """To the list of rigs, or the list as a dialog where there is no room for it."""
+        rigs = self.query_one("#rigs", RigList)
+        if rigs.size.width:
+            rigs.focus()
+        else:
+            self.app.push_screen(RigPicker(self.listings, self.view.rig.name), self._picked)
+
+    def _picked(self, listing: Listing | None) -> None:
+        if listing is not None:
+            self._choose_rig(listing)
+
+    def on_rig_list_chosen(self, message: RigList.Chosen) -> None:
+        """A rig of the list was chosen."""
+        self._choose_rig(message.listing)
+
+    @work(exclusive=True, group="rig")
+    async def _choose_rig(self, listing: Listing) -> None:
+        self.query_one(SettingGrid).focus()
+        if listing.error is not None or listing.found is None:
+            self._tell(listing.error.message if listing.error else "no such rig")
+            return
+        if listing.name == self.view.rig.name:
+            return
+        if self.view.running is not None:
+            answer = await self.app.push_screen_wait(
+                Choice(
+                    f"{self.view.server.setting} is running on {self.view.rig.name}",
+                    "",
+                    [("enter", "switch", f"stop it and open {listing.name}")],
+                )
+            )
+            if answer != "switch":
+                return
+        await self.close_session()
+        self._found = listing.found
+        self.view = View(listing.found.rig)
+        self.holder = SessionHolder(listing.found, self.bridge.emit)
+        self._show_rig()
+        self._open_quietly()
+
+    async def close_session(self) -> None:
+        """Cancel what runs, stop the server, let the card go."""
+        job, self._job = self._job, None
+        await _ended(job)
+        await self.holder.close()
+
+    # -- save and leave
+
+    def action_save(self) -> None:
+        """Save the chosen setting as the profile of this card and model."""
+        setting = self.view.cursor
+        if self.view.board.cell(setting).state is not CellState.MEASURED:
+            self.notify(f"{setting} is not measured yet: Space or m measures it", timeout=6)
+            return
+        if self.busy:
+            self.notify(f"wait for {self.busy}, or cancel it with Esc", timeout=3)
+            return
+        self._start("save", lambda session: self._save(session, setting))
+
+    async def _save(self, session: Session, setting: Setting) -> None:
+        from tuirig.runs import saving
+
+        replies = self.view.board.replies(setting)
+        server = session.server
+        same = server is not None and server.setting == setting
+        command = server.command if server is not None and same else session.command(setting)
+        reading = replies[-1].reading_after
+        profile = await saving.profile_of(
+            session,
+            setting,
+            replies,
+            self.view.board.replies(NONE),
+            server_build=session.engine.build,
+            argv=command.argv,
+            env=command.env,
+            memory_mib=reading.process_memory_mib if reading else None,
+            memory_source=reading.process_memory_source if reading else "",
+            emit=self.bridge.emit,
+        )
+        before = saving.saved_profile(profile)
+        body = saving.preview(profile, before)
+        answer = await self.app.push_screen_wait(
+            Choice(
+                f"Save {setting} to {saving.profile_path(profile)}",
+                body,
+                [("enter", "save", "save"), ("s", "save", "save")],
+            )
+        )
+        if answer == "save":
+            path = await asyncio.to_thread(saving.save, profile)
+            self.notify(f"saved: {path}", timeout=6, markup=False)
+
+    @work(exclusive=True, group="leave")
+    async def action_leave(self) -> None:
+        """Quit; ask when a server is running."""
+        if self.view.running is not None:
+            answer = await self.app.push_screen_wait(
+                Choice(
+                    f"{self.view.server.setting} is running at {self.view.server.url}",
+                    "",
+                    [("s", "stop", "stop it and quit"), ("k", "keep", "keep serving and quit")],
+                )
+            )
+            if not answer:
+                return
+            if answer == "keep":
+                await _ended(self._job)
+                session = await self.holder.session()
+                try:
+                    self.kept = await session.keep_serving()
+                except TuirigError as error:
+                    self._tell(error.message, error.hint)
+                    return
+        await self.close_session()
+        self.app.exit(return_code=0)
+
+
+async def _ended(worker: Worker[None] | None) -> None:
+    """Cancel a worker and wait until it is gone; its own handler told what went wrong."""
+    if worker is None or worker.is_finished:
+        return
+    worker.cancel()
+    try:
+        await worker.wait()
+    except WorkerFailed:
+        return

@@ -1,0 +1,1 @@
+"""Panels as pure functions: the view in, lines of spans out."""

@@ -1,0 +1,136 @@
+"""The grid of settings: rows are drafters, columns draft lengths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tuirig.rigs.settings import NONE, Setting
+from tuirig.runs.board import Cell, CellState
+from tuirig.tui import figures
+from tuirig.tui.spans import Line, Span, line
+from tuirig.tui.view import View
+
+CELL = 8
+LEGEND = "* best   ● running   ! failed   · not measured"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Which part of the grid is shown. first_row, first_column: scrolled so far."""
+
+    label: int
+    first_row: int
+    rows: int
+    first_column: int
+    columns: int
+    tall: bool
+
+
+def frame(view: View, cells: int, height: int) -> Frame:
+    """What fits into a size: two lines a row where there is room, the cursor always visible."""
+    names = [name or "none" for name in view.rows()]
+    label = min(16, max(len(name) for name in names) + 1)
+    columns = max(1, min(len(view.columns()), (cells - label) // CELL))
+    tall = height >= 1 + 2 * len(names)
+    rows = max(1, min(len(names), (height - 1) // (2 if tall else 1)))
+    row, column = view.place(view.cursor)
+    return Frame(
+        label,
+        _scroll(row, rows, len(names)),
+        rows,
+        _scroll(column, columns, len(view.columns())),
+        columns,
+        tall,
+    )
+
+
+def _scroll(position: int, shown: int, total: int) -> int:
+    return max(0, min(position - shown + 1 if position >= shown else 0, total - shown))
+
+
+def grid(view: View, cells: int, height: int) -> list[Line]:
+    """Head line, then one or two lines a row."""
+    part = frame(view, cells, height)
+    board = view.board.cells()
+    columns = range(part.first_column, part.first_column + part.columns)
+    heads = [view.columns()[column] for column in columns]
+    lines = [
+        line(
+            " " * part.label,
+            *(Span(f"{'fixed' if head is None else head!s:>{CELL - 1}} ", "dim") for head in heads),
+        )
+    ]
+    for row in range(part.first_row, part.first_row + part.rows):
+        name = view.rows()[row] or "none"
+        top: list[Span | str] = [Span(f"{name[: part.label - 1]:<{part.label}}", "title")]
+        low: list[Span | str] = [" " * part.label]
+        for column in columns:
+            setting = view.at(row, column)
+            cell = board.get(setting) if setting is not None else None
+            chosen = setting is not None and setting == view.cursor
+            first, second = draw(cell, view.running, chosen)
+            top.append(first)
+            low.append(second)
+        lines.append(line(*top))
+        if part.tall:
+            lines.append(line(*low))
+    return lines
+
+
+def draw(cell: Cell | None, running: Setting | None, chosen: bool) -> tuple[Span, Span]:
+    """The two lines of a cell, each CELL wide."""
+    if cell is None:
+        return Span(" " * CELL), Span(" " * CELL)
+    extra = " cursor" if chosen else ""
+    mark = "●" if running is not None and cell.setting == running else " "
+    if cell.state is CellState.FAILED:
+        return _pad(mark + "!", "bad" + extra), _pad("failed ", "bad" + extra)
+    if cell.state is CellState.EMPTY:
+        return _pad(mark + "· ", "dim" + extra), _pad("", extra)
+    number = figures.rate(cell.tok_s)
+    text = f"*{number}*" if cell.best else f"{mark if mark != ' ' else ''}{number} "
+    role = "best" if cell.best else tone(cell)
+    low = "" if cell.setting == NONE else f"{figures.gain(cell.gain)} "
+    if cell.best and mark != " ":
+        low = f"{mark}{low}"
+    return _pad(text, role + extra), _pad(low, (role or "dim") + extra)
+
+
+def tone(cell: Cell) -> str:
+    """Role by gain against `none`."""
+    if cell.gain is None or cell.setting == NONE:
+        return ""
+    return "good" if cell.gain >= 1.01 else "bad" if cell.gain < 0.99 else ""
+
+
+def _pad(text: str, roles: str) -> Span:
+    return Span(f"{text:>{CELL}}", roles.strip())
+
+
+def details(view: View, refusal: str, cells: int) -> list[Line]:
+    """What is known of the chosen cell, in words; the first line says the most."""
+    cell = view.board.cell(view.cursor)
+    name = Span(f"{view.cursor}", "title")
+    failure = view.board.failure(view.cursor)
+    if failure:
+        lines = [line(Span("! ", "bad"), name, Span(f"  {failure.message}", "bad"))]
+        lines += [line(Span(f"  {text.strip()}", "dim")) for text in failure.evidence[-2:]]
+        if failure.hint:
+            lines.append(line(f"  next: {failure.hint}"))
+        return lines
+    if cell.state is CellState.MEASURED:
+        words = [f"{figures.rate(cell.tok_s)} tok/s"]
+        if cell.setting != NONE:
+            words.append(
+                f"{figures.gain(cell.gain)} of none"
+                if cell.gain
+                else "gain unknown: measure none too"
+            )
+            words.append(
+                f"kept {figures.share(cell.kept)}" if cell.kept is not None else "no drafts"
+            )
+        words.append(f"{cell.prompts} prompt{'' if cell.prompts == 1 else 's'}")
+        return [line(name, f"  {' · '.join(words)}")]
+    if refusal:
+        return [line(Span("! ", "bad"), name, Span(f"  {refusal}", "bad"))]
+    return [line(name, Span("  not measured · Enter starts it, Space streams a prompt", "dim"))]

@@ -1,0 +1,55 @@
+"""The streaming text with its title, and the details of the chosen cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tuirig.events import ServerState
+from tuirig.tui.panels.grid import details as cell_details
+from tuirig.tui.spans import Line, Span, line, wrap
+from tuirig.tui.view import View
+
+FIRST_STEPS = (
+    "Arrows choose a cell: row = drafter, column = draft length.",
+    "Enter starts the server with it, Space streams a prompt, m measures 12.",
+    "s saves the best one as this card's profile. ? shows every key.",
+)
+
+
+def title(view: View) -> str:
+    """What is streamed, or what Space would stream."""
+    prompt = view.prompt
+    return f"{prompt.kind} · {prompt.title}"
+
+
+def amount(view: View) -> str:
+    """How far the reply is."""
+    if view.streaming:
+        return f"{view.predicted_n} of {view.streaming.token_limit} tokens"
+    if view.last_reply:
+        return f"{view.last_reply.predicted_n} tokens"
+    return ""
+
+
+def text(view: View, cells: int, height: int) -> Sequence[Line]:
+    """The last rows of the text; before the first reply, what to do."""
+    if not view.text:
+        if view.server.state is ServerState.STARTING:
+            return [line(Span(view.server.line or "starting", "dim"))]
+        words = [row for step in FIRST_STEPS for row in wrap(step, cells)]
+        note = wrap(view.rig.note, cells) if view.rig.note else []
+        return [line(Span(row, "dim")) for row in (*words, *([""] if note else []), *note)]
+    rows = wrap(view.text, cells)
+    return [line(row) for row in rows[-height:]]
+
+
+def details(view: View, refusal: str, command: str, cells: int, height: int) -> Sequence[Line]:
+    """The cell in words, then its command line in what is left of the height."""
+    words = cell_details(view, refusal, cells)
+    left = height - len(words)
+    if left <= 0 or not command:
+        return words
+    rows = wrap(f"$ {command}", cells)
+    if len(rows) > left:
+        rows = [*rows[: left - 1], f"{rows[left - 1][: cells - 2]} …"]
+    return [*words, *(line(Span(row, "dim")) for row in rows)]

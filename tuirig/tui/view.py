@@ -1,0 +1,189 @@
+"""What the screen knows: a pure reducer over the stream of events. No widget, no clock."""
+
+from __future__ import annotations
+
+from tuirig.events import (
+    ArmDone,
+    Event,
+    Failed,
+    Progress,
+    ReadingTaken,
+    ReplyDone,
+    ReplyStarted,
+    ServerChanged,
+    ServerState,
+    TextArrived,
+)
+from tuirig.measure.prompts import PROMPTS, Prompt
+from tuirig.records import CardInfo, MemoryParts, Reading, Reply
+from tuirig.rigs.schema import Rig
+from tuirig.rigs.settings import NONE, Setting, parse_setting
+from tuirig.runs.board import Board
+from tuirig.stats.ratio import paired_gain
+
+TREND_STEP_S = 0.5
+TREND_VALUES = 120
+TEXT_LIMIT = 20_000
+
+
+class View:
+    """State of the main screen for one rig."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.board = Board(rig)
+        self.server = ServerChanged(state=ServerState.STOPPED)
+        self.cursor: Setting = NONE
+        self.prompt_index = 0
+        self.card: CardInfo | None = None
+        self.reading: Reading | None = None
+        self.streaming: ReplyStarted | None = None
+        self.last_reply: Reply | None = None
+        self.text = ""
+        self.predicted_n = 0
+        self.tok_s: float | None = None
+        self.trend: list[float] = []
+        self.progress: Progress | None = None
+        self.failure: Failed | None = None
+        self._mark: tuple[float, int] | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        """The test prompt that Space streams."""
+        return PROMPTS[self.prompt_index % len(PROMPTS)]
+
+    @property
+    def running(self) -> Setting | None:
+        """The setting of the server that is up, None if none is."""
+        if self.server.state in (ServerState.READY, ServerState.RUNNING):
+            return parse_setting(self.server.setting)
+        return None
+
+    @property
+    def memory_parts(self) -> MemoryParts | None:
+        """The server's memory by purpose, while it is up."""
+        return self.server.memory_parts if self.running else None
+
+    def apply(self, event: Event, now_s: float) -> None:
+        """Take an event in. now_s: any monotonic clock; only the trend uses it."""
+        self.board.apply(event)
+        match event:
+            case ServerChanged():
+                self._server(event)
+            case ReplyStarted():
+                self.streaming = event
+                self.text = ""
+                self.predicted_n = 0
+                self._mark = None
+            case TextArrived():
+                self.text = (self.text + event.text)[-TEXT_LIMIT:]
+                self.predicted_n = event.predicted_n
+                self.tok_s = event.tok_s if event.tok_s is not None else self.tok_s
+                self._extend_trend(now_s, event.predicted_n)
+            case ReplyDone():
+                self.last_reply = event.reply
+                self.predicted_n = event.reply.predicted_n
+                self.tok_s = event.reply.tok_s
+                self.streaming = None
+            case ReadingTaken():
+                self.reading = event.reading
+            case Progress():
+                done = event.total is not None and event.done >= event.total
+                self.progress = None if done else event
+            case Failed():
+                self.failure = event
+                self.streaming = None
+                self.progress = None
+            case ArmDone():
+                self.progress = None
+
+    def _server(self, event: ServerChanged) -> None:
+        if event.state is ServerState.STARTING and self.server.state is not ServerState.STARTING:
+            self.failure = None
+            self.last_reply = None
+            self.tok_s = None
+            self.trend = []
+        if event.state in (ServerState.STOPPED, ServerState.FAILED, ServerState.READY):
+            self.streaming = None
+        if event.state in (ServerState.STOPPED, ServerState.FAILED):
+            self.tok_s = None
+        self.server = event
+
+    def _extend_trend(self, now_s: float, predicted_n: int) -> None:
+        """Tokens of one accepted batch arrive together, so the rate is taken over half seconds."""
+        if self._mark is None:
+            self._mark = (now_s, predicted_n)
+            return
+        since_s, count = self._mark
+        if now_s - since_s >= TREND_STEP_S:
+            self.trend = [*self.trend, (predicted_n - count) / (now_s - since_s)][-TREND_VALUES:]
+            self._mark = (now_s, predicted_n)
+
+    def idle_again(self) -> None:
+        """What was running was cancelled: nothing streams, nothing progresses."""
+        self.streaming = None
+        self.progress = None
+
+    @property
+    def live_gain(self) -> float | None:
+        """tok/s of the last reply against `none` on the same prompt."""
+        reply = self.last_reply
+        if reply is None or reply.tok_s is None or self.running in (None, NONE):
+            return None
+        from tuirig.measure.summary import tok_s_by_prompt
+
+        return paired_gain(
+            tok_s_by_prompt(self.board.replies(NONE)), {reply.prompt_id: reply.tok_s}
+        )
+
+    def columns(self) -> tuple[int | None, ...]:
+        """Draft lengths of the grid's columns: 0 first; None at the end for length-less methods."""
+        settings = self.rig.settings()
+        lengths = {setting.length for setting in settings if setting.length is not None}
+        fixed = any(setting.drafter and setting.length is None for setting in settings)
+        return (0, *sorted(lengths), *((None,) if fixed else ()))
+
+    def rows(self) -> tuple[str | None, ...]:
+        """Drafter names of the grid's rows; None is `none`."""
+        return (None, *(drafter.row for drafter in self.rig.drafter))
+
+    def at(self, row: int, column: int) -> Setting | None:
+        """The setting of a cell, None where the grid has no cell."""
+        name, length = self.rows()[row], self.columns()[column]
+        if name is None:
+            return NONE if length == 0 else None
+        setting = Setting(name, length)
+        return setting if setting in self.rig.settings() else None
+
+    def place(self, setting: Setting) -> tuple[int, int]:
+        """Row and column of a setting."""
+        row = self.rows().index(setting.drafter)
+        length = 0 if setting.drafter is None else setting.length
+        return row, self.columns().index(length)
+
+    def move(self, rows: int, columns: int) -> bool:
+        """Move the cursor to the next cell in a direction. True if it moved.
+
+        Where the neighbour has no cell, the nearest cell of the next row is taken.
+        """
+        row, column = self.place(self.cursor)
+        if columns:
+            step = 1 if columns > 0 else -1
+            column += step
+            while 0 <= column < len(self.columns()):
+                setting = self.at(row, column)
+                if setting is not None:
+                    self.cursor = setting
+                    return True
+                column += step
+            return False
+        row += rows
+        if not 0 <= row < len(self.rows()):
+            return False
+        cells = [index for index in range(len(self.columns())) if self.at(row, index) is not None]
+        nearest = min(cells, key=lambda index: (abs(index - column), index))
+        setting = self.at(row, nearest)
+        if setting is None:
+            return False
+        self.cursor = setting
+        return True
