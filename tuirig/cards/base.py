@@ -17,6 +17,12 @@ class Card(Protocol):
     def read(self, pid: int | None = None) -> Reading:
         """One reading; pid is the server's process, whose memory is asked for too."""
 
+    def remember_floor(self) -> None:
+        """Remember the memory used now, with no server of ours running.
+
+        Where the driver gives no figure per process, a server's memory is counted from it.
+        """
+
     def processes(self) -> tuple[CardProcess, ...]:
         """Who holds memory of this card (nvidia: every process; cpu: running llama-servers)."""
 
