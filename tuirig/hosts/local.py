@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from tuirig.errors import MissingError, ServerError, TuirigError
-from tuirig.hosts import ports
+from tuirig.hosts import ports, programs
 from tuirig.hosts.base import Output, PortHolder
 from tuirig.hosts.remembered import remember
 
@@ -41,8 +40,7 @@ class LocalHost:
 
     def find_program(self, program: str) -> Path | None:
         """The executable behind a name or a path (`~` is expanded), None if there is none."""
-        found = shutil.which(os.path.expanduser(program))
-        return Path(os.path.abspath(found)) if found else None
+        return programs.find_program(program)
 
     async def run(
         self, argv: Sequence[str], env: Mapping[str, str], timeout_s: float = 20
