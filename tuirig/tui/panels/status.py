@@ -38,19 +38,17 @@ def state_spans(view: View) -> Line:
 
 
 def header(view: View, cells: int) -> Line:
-    """rig · target · state · address … card."""
-    left = [
-        Span(f" {view.rig.name}", "title"),
-        Span(f"  {view.rig.target.label}", "dim"),
-        Span("  "),
-    ]
+    """Rig, state, target and address at the left, the card at the right."""
     url = view.server.url.removeprefix("http://") if view.running else ""
-    spans = (*left, *state_spans(view))
+    left = line(
+        Span(f" {view.rig.name}", "title"),
+        "  ",
+        *state_spans(view),
+        Span(f"  {url}" if url and cells >= 100 else "", "dim"),
+        Span(f"  {view.rig.target.label}", "dim"),
+    )
     card = view.card.name if view.card else view.rig.card
-    right = line(Span(f"{card} ", "dim"))
-    if url and width(spans) + len(url) + width(right) + 4 < cells:
-        spans = (*spans, Span(f"  {url}", "dim"))
-    return spread(spans, right, cells)
+    return spread(left, line(Span(f"{card} ", "dim")), cells)
 
 
 def busy(view: View) -> Line:
