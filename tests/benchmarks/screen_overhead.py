@@ -1,0 +1,133 @@
+"""What the live screen costs: tok/s of a reply with the UI against the same request by curl alone.
+
+    uv run python tests/benchmarks/screen_overhead.py [--pairs 10] [--threads 1]
+
+One server, started by tuirig in a pseudo terminal of 120x36. In a pair one reply is streamed by
+Space; for the other tuirig is stopped (SIGSTOP) and curl sends the same request. tok/s comes from
+the server's own counters both times; the order alternates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.benchmarks.restart import server_of
+from tests.terminal import Terminal
+from tuirig.demo.catalog import built_in_text
+from tuirig.measure.prompts import PROMPTS
+
+
+def curl(server: psutil.Process, path: str, body: dict[str, object] | None = None) -> str:
+    """Ask the server without any of our code on the way."""
+    argv = server.cmdline()
+    port, key = argv[argv.index("--port") + 1], server.environ().get("LLAMA_API_KEY", "")
+    words = ["curl", "-sN", "-H", f"Authorization: Bearer {key}"]
+    if body is not None:
+        words += ["-H", "Content-Type: application/json", "-d", json.dumps(body)]
+    return subprocess.run(
+        [*words, f"http://127.0.0.1:{port}{path}"], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def counters(server: psutil.Process) -> tuple[float, float]:
+    """(tokens predicted, seconds spent on them) since the start."""
+    text = curl(server, "/metrics")
+    names = ("tokens_predicted_total", "tokens_predicted_seconds_total")
+    tokens, seconds = (
+        float(re.search(rf"^llamacpp:{name} (\S+)", text, re.M)[1])  # type: ignore[index]
+        for name in names
+    )
+    return tokens, seconds
+
+
+def request() -> dict[str, object]:
+    """What tuirig sends for its first prompt."""
+    return {
+        "messages": [{"role": "user", "content": PROMPTS[0].text}],
+        "stream": True,
+        "timings_per_token": True,
+        "cache_prompt": False,
+        "temperature": 0,
+        "seed": 42,
+        "max_tokens": 128,
+    }
+
+
+def main() -> None:
+    """Print the paired ratio."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rig = Path(folder) / "overhead.toml"
+        text = built_in_text("demo-gemma4").replace("demo-gemma4", "overhead", 1)
+        threads = f'"-t", "{options.threads}", "-tb", "{options.threads}", '
+        rig.write_text(text.replace("args = [", f"args = [{threads}", 1))
+        with Terminal([sys.executable, "-m", "tuirig", str(rig)], columns=120, rows=36) as terminal:
+            run(terminal, options.pairs, options.threads)
+
+
+def run(terminal: Terminal, pairs: int, threads: int) -> None:
+    """Take turns on one server."""
+    terminal.wait_for("restart")
+    terminal.pump(1)
+    mark = len(terminal.output)
+    terminal.send("\r")
+    terminal.wait_for("starting.*ready", since=mark, timeout_s=180)
+    server = server_of(terminal)
+
+    def with_screen() -> None:
+        mark = len(terminal.output)
+        terminal.send(" ")
+        terminal.wait_for("running.*ready", since=mark, timeout_s=120)
+
+    def without_screen() -> None:
+        os.kill(terminal.process.pid, signal.SIGSTOP)
+        try:
+            curl(server, "/v1/chat/completions", request())
+        finally:
+            os.kill(terminal.process.pid, signal.SIGCONT)
+        terminal.pump(0.2)
+
+    def tok_s(reply) -> float:  # type: ignore[no-untyped-def]
+        tokens, seconds = counters(server)
+        reply()
+        more_tokens, more_seconds = counters(server)
+        return (more_tokens - tokens - 1) / (more_seconds - seconds)
+
+    tok_s(with_screen)
+    ratios = []
+    for pair in range(pairs):
+        order = (with_screen, without_screen) if pair % 2 else (without_screen, with_screen)
+        speeds = {reply.__name__: tok_s(reply) for reply in order}
+        ratios.append(speeds["with_screen"] / speeds["without_screen"])
+        print(f"{speeds['with_screen']:7.1f} {speeds['without_screen']:7.1f} {ratios[-1]:.4f}")
+    terminal.send("q")
+    terminal.pump(0.5)
+    terminal.send("s")
+    terminal.wait()
+    print(f"server: {shlex.join(server_words(threads))}; load average {os.getloadavg()[0]:.1f}")
+    print(f"with screen / curl alone, median of {pairs} pairs: {statistics.median(ratios):.4f}")
+
+
+def server_words(threads: int) -> list[str]:
+    """For the printed line."""
+    return ["llama-server", "demo-gemma4", "-t", str(threads)]
+
+
+if __name__ == "__main__":
+    main()
