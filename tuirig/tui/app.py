@@ -69,7 +69,7 @@ class TuirigApp(App[None]):
                     yield SystemCommand(
                         key.title,
                         f"{key.help or key.title} ({key.shown})",
-                        lambda action=key.action: screen.run_action(action),  # type: ignore[misc]
+                        lambda action=key.action: screen.run_action(action),
                     )
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
 

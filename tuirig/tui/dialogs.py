@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -14,7 +14,7 @@ from tuirig.runs.catalog import Listing
 from tuirig.tui.keys import KEYS
 from tuirig.tui.widgets import RigList
 
-CLOSE = [Binding("escape", "close", "Back", show=False)]
+CLOSE: list[BindingType] = [Binding("escape", "close", "Back", show=False)]
 
 
 class Choice(ModalScreen[str]):
