@@ -55,18 +55,18 @@ async def measure_reply(
     reading_before = await read() if read else None
 
     emit(ReplyStarted(setting=setting, prompt_id=prompt.id, kind=prompt.kind, token_limit=tokens))
-    client = _Client(emit)
+    received = Received(emit)
     await stream_chat(
         server,
         prompt.text,
         tokens=tokens,
         temperature=temperature,
         seed=seed,
-        on_chunk=client.take,
+        on_chunk=received.take,
     )
 
     reading_after = await read() if read else None
-    timings = client.timings
+    timings = received.timings
     if timings is None:
         raise ServerError(
             "the reply carries no timings, so its speed is unknown",
@@ -80,15 +80,15 @@ async def measure_reply(
         counted,
         server.setting.length,
     )
-    text = "".join(client.parts)
+    text = "".join(received.parts)
     reply = Reply(
         prompt_id=prompt.id,
         kind=prompt.kind,
         order=order,
         text=text,
         text_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        finish_reason=client.finish_reason,
-        ended_by_itself=client.finish_reason == "stop",
+        finish_reason=received.finish_reason,
+        ended_by_itself=received.finish_reason == "stop",
         token_limit=tokens,
         temperature=temperature,
         seed=seed,
@@ -97,9 +97,9 @@ async def measure_reply(
         predicted_n=timings.predicted_n,
         predicted_ms=timings.predicted_ms,
         tok_s=decode_speed(timings),
-        ttft_ms=client.ttft_ms,
-        client_ms=client.ended_ms,
-        clock_differs=client.clock_differs(),
+        ttft_ms=received.ttft_ms,
+        client_ms=received.ended_ms,
+        clock_differs=received.clock_differs(),
         drafted=drafting.drafted,
         accepted=drafting.accepted,
         kept=drafting.kept,
@@ -137,8 +137,8 @@ async def _counted(
 
 
 @dataclass
-class _Client:
-    """What the client's side sees of one reply."""
+class Received:
+    """What has arrived of one reply, by the client's clock."""
 
     emit: Emit
     parts: list[str] = field(default_factory=list)
