@@ -29,16 +29,28 @@ async def engine_of(rig: Rig, host: Host) -> Engine:
 
 
 @asynccontextmanager
-async def open_session(found: FoundRig, emit: Emit) -> AsyncIterator[Session]:
+async def open_session(
+    found: FoundRig, emit: Emit, *, rate_hz: float = 2.0, port: int | None = None
+) -> AsyncIterator[Session]:
     """Everything that a rig needs, opened; the server stops and the card is let go at the end.
 
+    rate_hz: how often the card is looked at beside the work; 0 is never. port None: any free one.
     Raises MissingError (files, program, card) or FileError.
     """
     rig = found.rig
     files = await prepare(found, emit)
     host = host_of(rig)
     engine = await engine_of(rig, host)
-    card = await asyncio.to_thread(open_card, rig.card)
-    session = Session(rig, files=files, card=card, host=host, engine=engine, emit=emit)
+    card = await asyncio.to_thread(open_card, rig.card, rig.card_memory_mib)
+    session = Session(
+        rig,
+        files=files,
+        card=card,
+        host=host,
+        engine=engine,
+        emit=emit,
+        rate_hz=rate_hz,
+        port=port,
+    )
     async with session.opened():
         yield session

@@ -115,6 +115,7 @@ class Session:
             holder = await asyncio.to_thread(self.host.port_holder, self._port)
             self._port = self.host.free_port() if holder else self._port
         command = self.command(setting)
+        await asyncio.to_thread(self.card.remember_floor)
         self._started_at = _now()
         self._failure = None
         self._end = asyncio.Event()
@@ -304,14 +305,18 @@ class Session:
 
 async def detach(host: Host, label: str, command: Command, api_key: str) -> Kept:
     """Start a command that outlives tuirig. The key goes into a file that only its owner reads."""
-    folder = locations.state_folder() / "servers"
-    key_file = folder / f"{label}.key"
+    key_file = key_path(label, command.port)
     log_file = locations.log_path(label)
     await asyncio.to_thread(_write_private, key_file, api_key)
     pid = await host.start_detached(
         command.argv, {**command.env, "LLAMA_API_KEY": api_key}, label=label, log_path=log_file
     )
     return Kept(f"http://127.0.0.1:{command.port}", pid, key_file, log_file)
+
+
+def key_path(label: str, port: int) -> Path:
+    """Where the key of a server that outlives tuirig lies."""
+    return locations.state_folder() / "servers" / f"{label}.{port}.key"
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -1,0 +1,82 @@
+"""Servers that go on: what to serve by a profile, and servers that outlived their tuirig."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tuirig.errors import ExitCode, MissingError, TuirigError
+from tuirig.files.profiles import all_profiles, fits
+from tuirig.hosts.remembered import RememberedServer, end_remembered, remembered_servers
+from tuirig.records import CardInfo
+from tuirig.rigs.profile import ALL_KINDS, Profile
+from tuirig.rigs.schema import Rig
+from tuirig.rigs.settings import Setting
+from tuirig.runs.session import key_path
+
+
+def setting_of(profile: Profile, rig: Rig) -> Setting:
+    """A profile's setting, to be run by a rig.
+
+    Raises TuirigError if the profile is for another model, or the rig has no such drafter.
+    """
+    if profile.model.file != rig.target.label:
+        raise TuirigError(
+            f"the profile is for {profile.model.file}, rig {rig.name} has {rig.target.label}",
+            hint="choose a profile of this model: tuirig profiles",
+            exit_code=ExitCode.USAGE,
+        )
+    setting = profile.parsed_setting
+    try:
+        rig.drafter_of(setting)
+    except ValueError as error:
+        raise TuirigError(
+            f"the profile's setting can't be run: {error}",
+            hint="add a [[drafter]] of that name to the rig, or use --setting",
+            exit_code=ExitCode.USAGE,
+        ) from None
+    return setting
+
+
+def profile_for(rig: Rig, card: CardInfo) -> Profile:
+    """The profile of this card and model: one's own before a shipped one. Blocks on the disk.
+
+    Raises MissingError if there is none.
+    """
+    for file in all_profiles():
+        profile = file.content
+        if (
+            isinstance(profile, Profile)
+            and profile.model.file == rig.target.label
+            and profile.objective == ALL_KINDS
+            and fits(profile, card) == "this card"
+        ):
+            return profile
+    raise MissingError(
+        f"no profile is saved for {rig.target.label} on {card.name}",
+        hint=f"give --setting, or save one: tuirig measure {rig.name} --setting S --save",
+    )
+
+
+def leftovers(label: str | None = None) -> tuple[RememberedServer, ...]:
+    """Running servers that no tuirig looks after: kept serving, or left by one that was killed.
+
+    label: only those of this rig. Blocks on the disk.
+    """
+    return tuple(
+        server
+        for server in remembered_servers()
+        if (server.detached or server.is_orphan()) and label in (None, server.label)
+    )
+
+
+async def end(server: RememberedServer) -> None:
+    """End a leftover; returns when it is gone. Raises TuirigError if it can't be ended."""
+    try:
+        await end_remembered(server)
+    except (TimeoutError, PermissionError) as error:
+        raise TuirigError(
+            f"process {server.pid} ({server.label}) can't be ended: {error}",
+            hint="a driver that hangs holds it: look at it with ps and dmesg",
+        ) from None
+    if server.port is not None:
+        await asyncio.to_thread(key_path(server.label, server.port).unlink, missing_ok=True)
