@@ -1,0 +1,66 @@
+"""The log file of one server start."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tuirig.locations import state_folder
+
+_TAIL_BYTES = 64 << 10
+
+
+def new_log_path(rig: str) -> Path:
+    """Where a start of this rig logs: `logs/<rig>.log`; the previous start's becomes `.log.1`.
+
+    Raises OSError.
+    """
+    path = state_folder() / "logs" / f"{rig}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        path.replace(path.with_name(f"{path.name}.1"))
+    return path
+
+
+class LogFile:
+    """Reads while the server writes. Stays with its file when a later start renames it."""
+
+    def __init__(self, path: Path) -> None:
+        self.lines: list[str] = []
+        self._file = path.open("rb")
+        self._read = 0
+        self._unfinished = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def read_on(self) -> bool:
+        """Append what is new to lines; whether there was anything."""
+        data = self._file.read()
+        if not data:
+            return False
+        self._read += len(data)
+        *lines, self._unfinished = (self._unfinished + data).split(b"\n")
+        self.lines += [line.decode("utf-8", "replace") for line in lines]
+        return True
+
+    def forget(self) -> None:
+        """Drop the lines read so far; from now on only tail is used."""
+        self.lines = []
+
+    def tail(self, lines: int, *, since_read: bool = False) -> tuple[str, ...]:
+        """The last lines, at most 64 KiB of them; since_read: only those after the last read_on."""
+        size = os.fstat(self._file.fileno()).st_size
+        start = max(size - _TAIL_BYTES, self._read if since_read else 0, 0)
+        text = os.pread(self._file.fileno(), _TAIL_BYTES, start).decode("utf-8", "replace")
+        return tuple(line for line in text.splitlines() if line.strip())[-lines:]
