@@ -99,9 +99,11 @@ class Engine(Protocol):
         setting: Setting,
         host: Host,
         emit: Emit,
+        api_key: str = "",
     ) -> AbstractAsyncContextManager[RunningServer]:
         """Start a command; the context begins when the server is ready and stops it at its end.
 
+        api_key: what the server asks for, a random one if empty; it never stands in argv.
         Emits ServerChanged from `starting` to `stopped` or `failed`. Raises ServerError when it
         exits early, hangs, or another server answers; InUseError when the port is taken.
         """

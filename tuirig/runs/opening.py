@@ -30,11 +30,16 @@ async def engine_of(rig: Rig, host: Host) -> Engine:
 
 @asynccontextmanager
 async def open_session(
-    found: FoundRig, emit: Emit, *, rate_hz: float = 2.0, port: int | None = None
+    found: FoundRig,
+    emit: Emit,
+    *,
+    rate_hz: float = 2.0,
+    port: int | None = None,
+    api_key: str = "",
 ) -> AsyncIterator[Session]:
     """Everything that a rig needs, opened; the server stops and the card is let go at the end.
 
-    rate_hz: how often the card is looked at beside the work; 0 is never. port None: any free one.
+    rate_hz, port, api_key: see Session.
     Raises MissingError (files, program, card) or FileError.
     """
     rig = found.rig
@@ -51,6 +56,7 @@ async def open_session(
         emit=emit,
         rate_hz=rate_hz,
         port=port,
+        api_key=api_key,
     )
     async with session.opened():
         yield session

@@ -20,10 +20,10 @@ from tuirig.rigs.profile import (
     ProfileDrafter,
     ProfileModel,
     difference,
-    model_name,
 )
 from tuirig.rigs.schema import TARGET, Rig
 from tuirig.rigs.settings import Setting
+from tuirig.rigs.shards import model_name
 from tuirig.runs.session import Session
 from tuirig.stats.ratio import paired_gain
 

@@ -54,8 +54,12 @@ class Session:
         emit: Emit,
         rate_hz: float = 2.0,
         port: int | None = None,
+        api_key: str = "",
     ) -> None:
-        """rate_hz: how often the card is looked at beside the work; 0 is never. port None: any."""
+        """rate_hz: how often the card is looked at beside the work; 0 is never.
+
+        port None: any free one. api_key empty: a random one for each start.
+        """
         self.rig = rig
         self.files = dict(files)
         self.card = card
@@ -72,6 +76,7 @@ class Session:
         # Kept over restarts, so that a shown command line stays true.
         self._port = port or host.free_port()
         self._any_port = port is None
+        self._api_key = api_key
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Session]:
@@ -140,7 +145,7 @@ class Session:
         """The one task that owns the server process from start to reaped."""
         try:
             async with self.engine.running(
-                command, self.rig, setting, self.host, self._emit
+                command, self.rig, setting, self.host, self._emit, self._api_key
             ) as server:
                 ready.set_result(server)
                 await self._watch(server)

@@ -55,14 +55,21 @@ class LlamaCpp:
         )
 
     def running(
-        self, command: Command, rig: Rig, setting: Setting, host: Host, emit: Emit
+        self,
+        command: Command,
+        rig: Rig,
+        setting: Setting,
+        host: Host,
+        emit: Emit,
+        api_key: str = "",
     ) -> AbstractAsyncContextManager[LlamaServer]:
         """Start a command; the context begins when the server is ready and stops it at its end.
 
-        Emits ServerChanged from `starting` to `stopped` or `failed`. Raises ServerError when it
-        exits early, hangs, or another server answers; InUseError when the port is taken.
+        api_key: a random one if empty. Emits ServerChanged from `starting` to `stopped` or
+        `failed`. Raises ServerError when it exits early, hangs, or another server answers;
+        InUseError when the port is taken.
         """
-        return run_server(command, rig, setting, host, emit, self._limits)
+        return run_server(command, rig, setting, host, emit, self._limits, api_key)
 
 
 def _not_found(host: Host, program: str) -> MissingError:

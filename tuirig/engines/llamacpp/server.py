@@ -153,7 +153,13 @@ class LlamaServer:
 
 @contextlib.asynccontextmanager
 async def run_server(
-    command: Command, rig: Rig, setting: Setting, host: Host, emit: Emit, limits: Limits
+    command: Command,
+    rig: Rig,
+    setting: Setting,
+    host: Host,
+    emit: Emit,
+    limits: Limits,
+    api_key: str = "",
 ) -> AsyncIterator[LlamaServer]:
     """Start a command, yield the ready server, stop it (see engines/base.Engine.running)."""
     began = time.monotonic()
@@ -163,7 +169,7 @@ async def run_server(
         emit(ServerChanged(state=state, setting=str(setting), seconds=seconds, **details))
 
     tell(ServerState.STARTING)
-    api_key = secrets.token_urlsafe(24)
+    api_key = api_key or secrets.token_urlsafe(24)
     server: LlamaServer | None = None
     end, reason = ServerState.STOPPED, ""
     try:
