@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tuirig.errors import FileError
 from tuirig.rigs.drafting import NeedsFile, needs_file, speculative_types
-from tuirig.rigs.schema import INSIDE, Drafter, ModelFile, Rig
+from tuirig.rigs.schema import INSIDE, TARGET, Drafter, ModelFile, Rig
 from tuirig.rigs.settings import is_name
 from tuirig.rigs.toml import TomlLines, convert, read_table
 
@@ -71,8 +71,6 @@ _REQUIRED_VALUES = {
     "-ngl": (re.compile(r"[0-9]+|all"), "a number of layers, or all"),
 }
 _MTP_HINT = f'add path = "~/models/….gguf", or format = "{INSIDE}" if the target carries the head'
-#: The name of the target in the table of a rig's files; no drafter may take it.
-TARGET = "target"
 
 
 def parse_rig(text: str, path: str = "rig") -> Rig:

@@ -16,6 +16,7 @@ import msgspec
 from tuirig.errors import FileError
 from tuirig.rigs.schema import NonEmpty, Sha256
 from tuirig.rigs.settings import Setting, parse_setting
+from tuirig.rigs.shards import model_name
 from tuirig.rigs.toml import TomlLines, convert, read_table
 
 SCHEMA: Final = 1
@@ -26,8 +27,6 @@ Positive = Annotated[float, msgspec.Meta(gt=0)]
 Bytes = Annotated[int, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-
-_SHARD = re.compile(r"-[0-9]{5}-of-[0-9]{5}$")
 
 
 class ProfileCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -176,11 +175,6 @@ def slug(text: str) -> str:
     "unnamed" if nothing is left. `NVIDIA GeForce RTX 3050 OEM` is `nvidia-geforce-rtx-3050-oem`.
     """
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"
-
-
-def model_name(file: str) -> str:
-    """A model's name from its file name: without `.gguf` and a shard's `-00001-of-00003`."""
-    return _SHARD.sub("", re.sub(r"\.gguf$", "", file, flags=re.IGNORECASE))
 
 
 def profile_name(card_name: str, model_file: str, objective: str = ALL_KINDS) -> str:

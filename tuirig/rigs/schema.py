@@ -11,6 +11,8 @@ from tuirig.rigs.settings import LONGEST, NONE, Setting
 
 #: The format of an MTP head that the target carries; such a drafter has no file.
 INSIDE = "inside"
+#: The target's name in the table of a rig's files; no drafter may take it.
+TARGET = "target"
 DEFAULT_LENGTHS = (0, 1, 2, 3, 4, 5, 6, 7)
 
 NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
