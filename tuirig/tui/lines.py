@@ -15,6 +15,9 @@ from textual.widget import Widget
 
 from tuirig.tui.spans import ROLES, Line, cut
 
+#: Roles that change attributes alone.
+PLAIN = ("title", "cursor")
+
 
 class Lines(Widget):
     """Subclasses build their lines in `lines(width, height)` and call `redraw` on a change."""
@@ -98,9 +101,16 @@ class Lines(Widget):
         return Strip(segments).adjust_cell_length(width, base)
 
     def _look(self, roles: str) -> Style:
+        """Colour and attributes of the roles; the background stays the widget's own."""
         look = Style()
         for role in roles.split():
-            look += self.get_component_rich_style(f"lines--{role}", partial=True)
+            full = self.get_component_rich_style(f"lines--{role}")
+            look += Style(
+                color=None if role in PLAIN else full.color,
+                bold=full.bold,
+                dim=full.dim,
+                reverse=full.reverse,
+            )
         return look
 
 

@@ -7,6 +7,8 @@ from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len, set_cell_size
 
+#: A word longer than a row is begun in a row that has so many cells left.
+LEAST_PIECE = 6
 #: Roles that a theme gives a look to; "" is plain text.
 ROLES = (
     "dim",
@@ -80,13 +82,14 @@ def wrap(text: str, cells: int) -> list[str]:
             if cell_len(row) + cell_len(word) <= cells:
                 row += word
                 continue
-            if row.strip():
+            room = cells - cell_len(row)
+            if row.strip() and (cell_len(word.strip()) <= cells or room < LEAST_PIECE):
                 rows.append(row.rstrip())
-                row = ""
-                word = word.lstrip(" ")
-            while cell_len(word) > cells:
-                head, word = _split(word, cells)
-                rows.append(head.rstrip())
+                row, word, room = "", word.lstrip(" "), cells
+            while cell_len(word) > room:
+                head, word = _split(word, room)
+                rows.append((row + head).rstrip())
+                row, room = "", cells
             row += word
         rows.append(row.rstrip())
     return rows

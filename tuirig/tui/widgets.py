@@ -107,7 +107,7 @@ class SettingGrid(Panel, can_focus=True):
             return
         part = grid.frame(self.view, *self.content_size)
         row = part.first_row + (offset.y - 1) // (2 if part.tall else 1)
-        column = part.first_column + (offset.x - part.label) // grid.CELL
+        column = part.first_column + (offset.x - part.label) // part.cell
         if offset.y < 1 or offset.x < part.label:
             return
         if row < len(self.view.rows()) and column < len(self.view.columns()):
@@ -164,8 +164,7 @@ class RigList(Lines, can_focus=True):
             return line(name, Span("  ! bad file", "bad"))
         if open_here:
             return line(name, "  ", *self.state[:1])
-        built_in = listing.found is not None and listing.found.built_in
-        return line(name, Span("  built in" if built_in else "", "dim"))
+        return line(name)
 
     def action_step(self, step: int) -> None:
         """Move among the rigs."""

@@ -10,7 +10,8 @@ from tuirig.tui import figures
 from tuirig.tui.spans import Line, Span, line
 from tuirig.tui.view import View
 
-CELL = 8
+#: Cell widths to choose from, the first where all columns fit.
+CELLS = (8, 7)
 LEGEND = "* best   ● running   ! failed   · not measured"
 
 
@@ -19,6 +20,7 @@ class Frame:
     """Which part of the grid is shown. first_row, first_column: scrolled so far."""
 
     label: int
+    cell: int
     first_row: int
     rows: int
     first_column: int
@@ -30,15 +32,18 @@ def frame(view: View, cells: int, height: int) -> Frame:
     """What fits into a size: two lines a row where there is room, the cursor always visible."""
     names = [name or "none" for name in view.rows()]
     label = min(16, max(len(name) for name in names) + 1)
-    columns = max(1, min(len(view.columns()), (cells - label) // CELL))
+    total = len(view.columns())
+    cell = next((size for size in CELLS if label + size * total <= cells), CELLS[-1])
+    columns = max(1, min(total, (cells - label) // cell))
     tall = height >= 1 + 2 * len(names)
     rows = max(1, min(len(names), (height - 1) // (2 if tall else 1)))
     row, column = view.place(view.cursor)
     return Frame(
         label,
+        cell,
         _scroll(row, rows, len(names)),
         rows,
-        _scroll(column, columns, len(view.columns())),
+        _scroll(column, columns, total),
         columns,
         tall,
     )
@@ -57,7 +62,7 @@ def grid(view: View, cells: int, height: int) -> list[Line]:
     lines = [
         line(
             " " * part.label,
-            *(Span(f"{'fixed' if head is None else head!s:>{CELL - 1}} ", "dim") for head in heads),
+            *(Span(f"{_head(head):>{part.cell - 1}} ", "dim") for head in heads),
         )
     ]
     for row in range(part.first_row, part.first_row + part.rows):
@@ -68,7 +73,7 @@ def grid(view: View, cells: int, height: int) -> list[Line]:
             setting = view.at(row, column)
             cell = board.get(setting) if setting is not None else None
             chosen = setting is not None and setting == view.cursor
-            first, second = draw(cell, view.running, chosen)
+            first, second = draw(cell, view.running, chosen, part.cell)
             top.append(first)
             low.append(second)
         lines.append(line(*top))
@@ -77,23 +82,27 @@ def grid(view: View, cells: int, height: int) -> list[Line]:
     return lines
 
 
-def draw(cell: Cell | None, running: Setting | None, chosen: bool) -> tuple[Span, Span]:
-    """The two lines of a cell, each CELL wide."""
+def _head(length: int | None) -> str:
+    return "fixed" if length is None else str(length)
+
+
+def draw(cell: Cell | None, running: Setting | None, chosen: bool, size: int) -> tuple[Span, Span]:
+    """The two lines of a cell, each so many cells wide."""
     if cell is None:
-        return Span(" " * CELL), Span(" " * CELL)
+        return Span(" " * size), Span(" " * size)
     extra = " cursor" if chosen else ""
-    mark = "●" if running is not None and cell.setting == running else " "
+    mark = "●" if running is not None and cell.setting == running else ""
     if cell.state is CellState.FAILED:
-        return _pad(mark + "!", "bad" + extra), _pad("failed ", "bad" + extra)
-    if cell.state is CellState.EMPTY:
-        return _pad(mark + "· ", "dim" + extra), _pad("", extra)
-    number = figures.rate(cell.tok_s)
-    text = f"*{number}*" if cell.best else f"{mark if mark != ' ' else ''}{number} "
-    role = "best" if cell.best else tone(cell)
-    low = "" if cell.setting == NONE else f"{figures.gain(cell.gain)} "
-    if cell.best and mark != " ":
-        low = f"{mark}{low}"
-    return _pad(text, role + extra), _pad(low, (role or "dim") + extra)
+        top, low, role = f"{mark}! ", "failed ", "bad"
+    elif cell.state is CellState.EMPTY:
+        top, low, role = f"{mark}· ", "", "dim"
+    else:
+        number = figures.rate(cell.tok_s)
+        top = f"*{number}*" if cell.best else f"{mark}{number} "
+        low = "" if cell.setting == NONE else f"{figures.gain(cell.gain)} "
+        low = f"{mark}{low}" if cell.best else low
+        role = "best" if cell.best else tone(cell)
+    return _pad(top, role + extra, size), _pad(low, (role or "dim") + extra, size)
 
 
 def tone(cell: Cell) -> str:
@@ -103,8 +112,8 @@ def tone(cell: Cell) -> str:
     return "good" if cell.gain >= 1.01 else "bad" if cell.gain < 0.99 else ""
 
 
-def _pad(text: str, roles: str) -> Span:
-    return Span(f"{text:>{CELL}}", roles.strip())
+def _pad(text: str, roles: str, size: int) -> Span:
+    return Span(f"{text:>{size}}", roles.strip())
 
 
 def details(view: View, refusal: str, cells: int) -> list[Line]:
