@@ -13,6 +13,15 @@ from tuirig.errors import FileError
 
 T = TypeVar("T")
 
+#: TOML's words for what msgspec calls its types.
+_KINDS = {
+    "str": "a string",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([A-Za-z0-9_.\"'-]+)\s*\]")
 _KEY = re.compile(r"^\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+))\s*(?:\.|=)")
 
@@ -59,7 +68,7 @@ def _schema_error(error: msgspec.ValidationError, path: str, lines: TomlLines) -
         key, message = f"{key}.{missing[1]}".lstrip("."), "this key is missing"
     elif "regex" in message:
         message = "expected 64 hexadecimal digits in lower case"
-    message = message.replace("`object`", "a table").replace("`str`", "a string")
+    message = re.sub(r"`(\w+)(?: \| null)?`", lambda word: _KINDS.get(word[1], word[0]), message)
     return FileError(path, message[:1].lower() + message[1:], line=line, key=key)
 
 
