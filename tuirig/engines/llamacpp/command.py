@@ -15,8 +15,8 @@ from tuirig.engines.base import Command
 from tuirig.engines.llamacpp.capabilities import SYNONYMS, Capabilities, Flag
 from tuirig.errors import ExitCode, MissingError, TuirigError
 from tuirig.hosts.ports import LOOPBACK
-from tuirig.rigs.drafting import SpeculativeType, length_flag
-from tuirig.rigs.schema import Drafter, Rig
+from tuirig.rigs.drafting import length_flag
+from tuirig.rigs.schema import TARGET, Drafter, Rig
 from tuirig.rigs.settings import Setting
 
 #: Older spellings of the flags behind the draft length and the knobs (`--help` of 2025-05 to
@@ -26,11 +26,11 @@ _OLDER: dict[str, tuple[str, ...]] = {
     "--spec-draft-n-min": ("--draft-min",),
     "--spec-draft-p-min": ("--draft-p-min",),
     "--spec-ngram-mod-n-max": ("--draft-max",),
-    "--spec-ngram-mod-n-min": ("--draft-min",),
     "--spec-ngram-simple-size-m": ("--spec-ngram-size-m",),
     "--spec-ngram-map-k-size-m": ("--spec-ngram-size-m",),
     "--spec-ngram-map-k4v-size-m": ("--spec-ngram-size-m",),
 }
+_KNOB_FLAGS = {"p_min": "--spec-draft-p-min", "n_min": "--spec-draft-n-min"}
 _FLASH_ATTENTION = ("-fa", "--flash-attn")
 _DEVICES = ("-dev", "--device")
 _DRAFTER_DEVICES = ("-devd", "--spec-draft-device", "--device-draft")
@@ -60,7 +60,7 @@ def build_command(
     except ValueError as error:
         raise TuirigError(str(error), exit_code=ExitCode.USAGE) from None
     args = _checked(capabilities, rig.server.args, f"rig {rig.name}, server.args")
-    argv = [program, "-m", _file(paths, "target", rig), *args, *_managed(capabilities, port)]
+    argv = [program, "-m", _file(paths, TARGET, rig), *args, *_managed(capabilities, port)]
     if drafter is not None:
         argv += _drafting(capabilities, rig, drafter, setting, paths, args)
     return Command(argv=tuple(argv), env=dict(rig.server.env), port=port)
@@ -120,8 +120,7 @@ def _drafting(
     if flag is not None and setting.length is not None:
         yield from (_known(capabilities, flag, where), str(setting.length))
     for knob, value in setting.knobs:
-        yield from (_known(capabilities, _knob_flag(drafter.types, knob, where), where),
-                    f"{value:g}")  # fmt: skip
+        yield from (_known(capabilities, _KNOB_FLAGS[knob], where), f"{value:g}")
     yield from own
 
 
@@ -161,14 +160,6 @@ def _drafter_device(capabilities: Capabilities, rig_args: Sequence[str]) -> Iter
         if flag in _DEVICES and capabilities.spelling("-devd"):
             yield from ("-devd", value.split(",")[-1])
             return
-
-
-def _knob_flag(types: tuple[SpeculativeType, ...], knob: str, where: str) -> str:
-    if any(not kind.is_ngram for kind in types):
-        return {"p_min": "--spec-draft-p-min", "n_min": "--spec-draft-n-min"}[knob]
-    if knob == "n_min" and any(kind.name == "ngram-mod" for kind in types):
-        return "--spec-ngram-mod-n-min"
-    raise _unfit(f"{where}: {knob} means nothing for {','.join(kind.name for kind in types)}", "")
 
 
 def _known(capabilities: Capabilities, flag: str, where: str) -> str:

@@ -229,7 +229,7 @@ def silent_drafter(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 _BUFFER = re.compile(
-    r"(\S+) (?P<kind>model|KV|RS|compute|output) *buffer size = *(?P<size>[\d.,]+) MiB"
+    r"(\S+) +(?P<kind>model|KV|RS|compute|output) *buffer size = *(?P<size>[\d.,]+) MiB"
 )
 _DRAFTER_BEGINS = re.compile(r"loading draft model|creating MTP draft context")
 _HOST_BUFFER = re.compile(r"^(CPU|AMX|BLAS|ACCEL)|_Host$")
