@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from tuirig.errors import FileError, MissingError
 from tuirig.events import Emit
 from tuirig.files import models
 from tuirig.files import rigs as rig_files
-from tuirig.rigs.schema import Rig
+from tuirig.files.hashes import identity
+from tuirig.hosts.programs import find_program
+from tuirig.rigs.schema import TARGET, Rig
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,55 @@ def find_rig(reference: str) -> FoundRig:
     if reference in demo.BUILT_IN:
         return FoundRig(demo.built_in_rig(reference), None)
     raise rig_files.unknown_rig(reference, also=demo.BUILT_IN)
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Something that a rig lacks. what: "files", "target", a drafter's row, or "program".
+
+    blocks: nothing can run before it is mended by hand.
+    """
+
+    what: str
+    reason: str
+    next_step: str
+    blocks: bool
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.reason}"
+
+
+def lacks(found: FoundRig) -> tuple[Lack, ...]:
+    """What a rig lacks: files, hashes, its program. Makes nothing; blocks on the disk."""
+    files = _unmade(found.rig) if found.built_in else (*_absent(found), *_unhashed(found))
+    return (*files, *_programless(found.rig))
+
+
+def _unmade(rig: Rig) -> Iterator[Lack]:
+    unmade = demo.missing_files(rig.name)
+    if unmade:
+        step = f"nothing, a command that needs them makes them; now: tuirig demo {rig.name} --make"
+        yield Lack("files", f"{len(unmade)} not made yet", step, blocks=False)
+
+
+def _absent(found: FoundRig) -> Iterator[Lack]:
+    for item in models.missing(found.rig, found.base):
+        yield Lack(item.row, f"{item.file}: {item.reason}", item.next_step, blocks=True)
+
+
+def _unhashed(found: FoundRig) -> Iterator[Lack]:
+    given = {drafter.row: drafter.sha256 for drafter in found.rig.drafter}
+    given[TARGET] = found.rig.target.sha256
+    for row, path in models.rig_files(found.rig, found.base).items():
+        if given[row] is None and identity(path, compute=False).sha256 is None:
+            step = "saving a profile finds it; or give sha256 in the rig"
+            yield Lack(row, "hash unknown", step, blocks=False)
+
+
+def _programless(rig: Rig) -> Iterator[Lack]:
+    if find_program(rig.server.program) is None:
+        step = "install llama.cpp, or name its llama-server in the rig: [server] program"
+        yield Lack("program", f"{rig.server.program} not found", step, blocks=True)
 
 
 async def prepare(found: FoundRig, emit: Emit) -> dict[str, Path]:

@@ -185,10 +185,15 @@ async def _programs(host: Host) -> list[Finding]:
             engine = await engine_of(rigs[program], host)
         except TuirigError as error:
             found = Finding(
-                what=program, health=Health.FAIL, found=f"{error.message}; {used}", next=error.hint
+                what="program",
+                health=Health.FAIL,
+                found=f"{error.message}; {used}",
+                next=error.hint,
             )
         else:
-            found = Finding(what=program, health=Health.OK, found=f"{engine.build}; {used}")
+            found = Finding(
+                what="program", health=Health.OK, found=f"{program}, {engine.build}; {used}"
+            )
         findings.append(found)
     return findings
 

@@ -1,0 +1,375 @@
+"""Every command with its arguments and its help. Imports nothing of the core but the exit codes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tuirig import __version__
+from tuirig.errors import ExitCode
+
+RIG_HELP = "a rig's name, or the path of a rig file"
+SETTING_HELP = "drafter:length and knobs, e.g. q4_0:2, inside:3,p_min=0.3, ngram:8; or none"
+
+ABOUT = """\
+Find the drafter and draft length with which llama-server is fastest on this card,
+prove it, and save it.
+
+Without a command, or with a rig's name, tuirig opens its screen. The commands do the
+same work without a screen: the answer on stdout, everything told on the way on stderr,
+with --json exactly one JSON document on stdout.
+
+A rig is one card, one target model, its drafters and how the server is started: a TOML
+file that you write (`tuirig rig new NAME`). RIG is a rig's name or the path of its file.
+Three built-in rigs, demo-gemma4, demo-qwen35 and demo-smollm2, run without a GPU.
+A setting is a drafter and a draft length, `q4_0:2`; `none` is no drafter.
+"""
+
+EXAMPLES = """\
+examples:
+  tuirig                                      the screen, with every rig
+  tuirig demo                                 the screen, with a built-in rig
+  tuirig rigs                                 the rigs and what they miss
+  tuirig rig check demo-gemma4                what would run, without running it
+  tuirig measure demo-gemma4 --setting q4_0:2 --json
+  tuirig serve demo-gemma4 --setting q4_0:2   serve in the foreground
+"""
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The options of one command; `module` names the module whose `run(options)` does it.
+
+    A first word that is no command is a rig to open. SystemExit for help, version and usage errors.
+    """
+    parser, commands = _parser()
+    if not words:
+        words = ["open"]
+    elif not words[0].startswith("-") and words[0] not in commands:
+        words = ["open", *words]
+    return parser.parse_args(words)
+
+
+def usage() -> str:
+    """The usage lines of the whole program."""
+    return _parser()[0].format_usage().rstrip()
+
+
+def command_names() -> tuple[str, ...]:
+    """Every command, for a hint about a misspelt one."""
+    return tuple(_parser()[1])
+
+
+def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    parser = argparse.ArgumentParser(
+        prog="tuirig",
+        usage="tuirig [RIG]\n       tuirig COMMAND ...",
+        description=ABOUT,
+        epilog=f"{EXAMPLES}\n{_exit_codes()}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"tuirig {__version__}")
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", prog="tuirig", required=True
+    )
+    _open(commands)
+    _demo(commands)
+    _rigs(commands)
+    _rig(commands)
+    _measure(commands)
+    _serve(commands)
+    _stop(commands)
+    _profiles(commands)
+    _doctor(commands)
+    return parser, commands.choices
+
+
+def _exit_codes() -> str:
+    lines = [f"  {code:>3}  {code.meaning}" for code in ExitCode]
+    return "\n".join(["exit codes:", *lines])
+
+
+def _command(
+    commands: Any, name: str, help: str, about: str, module: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=help,
+        description=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(module=f"tuirig.cli.{module}")
+    return parser
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def _open(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "open",
+        "open the screen; the word may be left out",
+        """\
+Open the screen, on a rig if one is named. `tuirig` alone and `tuirig RIG` do the same;
+the word is needed for a rig that is called like a command.
+
+examples:
+  tuirig open
+  tuirig open rigs.toml
+""",
+        "screen",
+    )
+    parser.add_argument("rig", metavar="RIG", nargs="?", help=RIG_HELP)
+
+
+def _demo(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "demo",
+        "open the screen on a built-in rig",
+        """\
+Open the screen on a built-in rig: a real llama-server with miniature models that need no
+GPU. Their files (up to 340 MB) are made in the cache folder when they are first needed,
+here or by any other command. The text they write is broken English, their speeds are
+those of this CPU; serving, acceptance and timing are real.
+
+With --make no screen is opened: the files are made and the command ends. It needs no
+terminal.
+
+examples:
+  tuirig demo
+  tuirig demo demo-qwen35
+  tuirig demo --make
+""",
+        "demo",
+    )
+    parser.add_argument(
+        "rig",
+        metavar="RIG",
+        nargs="?",
+        help="demo-gemma4 (default), demo-qwen35 or demo-smollm2",
+    )
+    parser.add_argument(
+        "--make", action="store_true", help="make the files of RIG, or of all three, and end"
+    )
+
+
+def _rigs(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "rigs",
+        "list the rigs and what they miss",
+        """\
+List every rig: its card, target and drafters, whether it is a file or built in, and what
+is missing: files that are not there, hashes that are not given, a program that is not
+found. A file with an error is listed with it and does not hide the others.
+""",
+        "rigs",
+    )
+    _json(parser)
+
+
+def _rig(commands: Any) -> None:
+    parser = commands.add_parser(
+        "rig",
+        help="new: write a rig file to start from; check: say what would run",
+        description="Write a rig file to start from, or say what a rig would run.",
+        allow_abbrev=False,
+    )
+    actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    new = _command(
+        actions,
+        "new",
+        "write a commented rig file to start from",
+        """\
+Write a commented rig file NAME.toml into the folder of the rigs and print its path. A
+file that exists is never overwritten.
+
+example:
+  tuirig rig new my-card
+""",
+        "new",
+    )
+    new.add_argument("name", metavar="NAME", help="letters, digits, '.', '_' and '-'")
+    check = _command(
+        actions,
+        "check",
+        "say what a rig would run, without starting a server",
+        """\
+Say what would happen, without starting a server: the program and its build, the command
+lines, which settings this build can run, the card, whether the models fit its memory
+(a rough sum of file sizes), a free port, who else holds the card, and servers of tuirig
+that still run. Other people's servers are named and never touched. The files of a
+built-in rig are made first. Exit code 0 means that every setting can run.
+""",
+        "check",
+    )
+    check.add_argument("rig", metavar="RIG", help=RIG_HELP)
+    _json(check)
+
+
+def _measure(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "measure",
+        "measure one setting",
+        """\
+Start the server with one setting, measure replies to the built-in prompts one after the
+other, stop it. tok/s comes from the server's own timings; a setting with a drafter counts
+only if drafting is proven, else the exit code is 6.
+
+The result is a short table on stderr; with --json it is one document on stdout instead,
+with one object per reply, so that a pipe gets data and nothing else.
+
+With --save, `none` is measured first in a start of its own, with the same prompts, and
+the setting is saved as the profile of this card and model with its gain. Nothing is saved
+that is not proven.
+
+examples:
+  tuirig measure demo-gemma4 --setting q4_0:2
+  tuirig measure my-card --setting q8_0:3 --prompts 36 --tokens 256 --json > q8_0-3.json
+  tuirig measure my-card --setting none --prompt-file prompts.txt
+""",
+        "measure",
+    )
+    parser.add_argument("rig", metavar="RIG", help=RIG_HELP)
+    parser.add_argument("--setting", metavar="S", required=True, help=SETTING_HELP)
+    prompts = parser.add_mutually_exclusive_group()
+    prompts.add_argument(
+        "--prompts",
+        metavar="N",
+        type=_whole(1, 36),
+        default=12,
+        help="how many built-in prompts, 1 to 36; 12 are two of each kind (default 12)",
+    )
+    prompts.add_argument(
+        "--prompt-file",
+        metavar="FILE",
+        type=Path,
+        help='your own prompts: paragraphs of text, or one {"prompt": "..."} a line',
+    )
+    parser.add_argument(
+        "--tokens",
+        metavar="N",
+        type=_whole(2, 1_000_000),
+        default=128,
+        help="tokens per reply (default 128)",
+    )
+    parser.add_argument(
+        "--temperature",
+        metavar="T",
+        type=_temperature,
+        default=0.0,
+        help="sampling temperature (default 0: greedy, the only one whose results compare)",
+    )
+    parser.add_argument("--save", action="store_true", help="save the profile")
+    _json(parser)
+
+
+def _serve(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "serve",
+        "serve one setting in the foreground",
+        """\
+Start the server with a setting, or with the one of a profile, and keep it until SIGINT
+(ctrl+c), SIGTERM or SIGHUP; the server then ends with tuirig. Without --setting and
+--profile, the profile saved for this card and model decides.
+
+The server answers on 127.0.0.1 only and asks for a key: the content of --api-key-file,
+else of the environment variable TUIRIG_API_KEY, else a random one that is printed once.
+The key never stands in a command line.
+
+examples:
+  tuirig serve my-card
+  tuirig serve my-card --setting q4_0:2 --port 8080 --api-key-file ~/.secret
+""",
+        "serve",
+    )
+    parser.add_argument("rig", metavar="RIG", help=RIG_HELP)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--setting", metavar="S", help=SETTING_HELP)
+    what.add_argument(
+        "--profile", metavar="P", help="a profile as `tuirig profiles` lists it, or its file"
+    )
+    parser.add_argument(
+        "--port", metavar="N", type=_whole(1, 65535), help="the port (default: a free one)"
+    )
+    parser.add_argument(
+        "--api-key-file", metavar="FILE", type=Path, help="a file whose first line is the key"
+    )
+
+
+def _stop(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "stop",
+        "end servers that tuirig started and left running",
+        """\
+End the servers that tuirig itself started and remembers: those that were to keep serving,
+and leftovers of a tuirig that was killed. Never a server that somebody else started.
+""",
+        "stop",
+    )
+    parser.add_argument("rig", metavar="RIG", nargs="?", help="only the servers of this rig")
+
+
+def _profiles(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "profiles",
+        "list the profiles and which fit this card",
+        """\
+List your own profiles and the published ones that come with tuirig, with the setting,
+tok/s, the gain against no drafter, and whether they fit this machine's card. Your own win
+over a shipped one of the same name.
+""",
+        "profiles",
+    )
+    parser.add_argument(
+        "--card", metavar="NAME", help="only those of cards with NAME in their name"
+    )
+    _json(parser)
+
+
+def _doctor(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "doctor",
+        "look whether this machine has what tuirig needs",
+        """\
+Look at versions, folders, the card and its driver, the server program, Python packages,
+servers that are still remembered and tuirig's own start time. Each line is ok, warn or
+fail, with the next step. The exit code is 4 if a line fails.
+""",
+        "doctor",
+    )
+    _json(parser)
+
+
+def _whole(low: int, high: int) -> Any:
+    def number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low} to {high}")
+        return value
+
+    return number
+
+
+def _temperature(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 5:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 5")
+    return value

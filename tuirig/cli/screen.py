@@ -1,0 +1,57 @@
+"""`tuirig [RIG]`: the screen, where there is one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from tuirig.cli.output import say
+from tuirig.errors import ExitCode, MissingError
+
+
+def run(options: argparse.Namespace) -> int:
+    """Open the screen on a rig, or on the list of rigs."""
+    if options.rig:
+        _check_rig(options.rig)
+    return open_screen(options.rig)
+
+
+def open_screen(reference: str | None) -> int:
+    """The screen's exit code; USAGE at once where there is no terminal to draw on."""
+    reason = _no_screen()
+    if reason:
+        from tuirig.cli.parser import usage
+
+        say(f"{usage()}\ntuirig: {reason}\nnext: use a command, e.g. tuirig rigs; tuirig --help")
+        return ExitCode.USAGE
+    from tuirig.tui.app import run as run_app
+
+    return run_app(reference)
+
+
+def _no_screen() -> str:
+    # Textual reads stdin and draws on stdout or stderr; without them it would wait for ever.
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return "the screen needs a terminal on standard input and output"
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
+        return "the screen needs a terminal that can move its cursor, and TERM says it can't"
+    return ""
+
+
+def _check_rig(reference: str) -> None:
+    """A misspelt command looks like a rig's name: name the command, too."""
+    from tuirig.runs.catalog import find_rig
+
+    try:
+        find_rig(reference)
+    except MissingError as error:
+        from difflib import get_close_matches
+
+        from tuirig.cli.parser import command_names
+
+        close = get_close_matches(reference, command_names(), 1)
+        command = f"; did you mean the command `tuirig {close[0]}`?" if close else ""
+        raise MissingError(
+            error.message, hint=f"{error.hint}{command}".lstrip("; "), evidence=error.evidence
+        ) from None

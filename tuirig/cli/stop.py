@@ -1,0 +1,26 @@
+"""`tuirig stop [RIG]`: end servers that tuirig started and that outlived it."""
+
+from __future__ import annotations
+
+import argparse
+
+from tuirig.cli import signals
+from tuirig.cli.output import answer, say
+from tuirig.errors import ExitCode
+
+
+def run(options: argparse.Namespace) -> int:
+    """End them one after the other, gently at first."""
+    return signals.run(_stop(options.rig))
+
+
+async def _stop(rig: str | None) -> int:
+    from tuirig.runs.serving import end, leftovers
+
+    ended = 0
+    for server in leftovers(rig):
+        say(f"ending {server.label}: process {server.pid}, port {server.port}")
+        await end(server)
+        ended += 1
+    answer(f"{ended} server(s) ended" if ended else "no server of tuirig was left running")
+    return ExitCode.OK
