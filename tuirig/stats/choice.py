@@ -8,10 +8,19 @@ them. `energy` weighs like `all`, but the rates to give are tokens per joule.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from tuirig.stats.comparison import MIN_GAIN, Comparison, Start, Variance, Verdict, compare
+from tuirig.stats.comparison import (
+    CONFIDENCE,
+    MIN_GAIN,
+    Comparison,
+    Start,
+    Variance,
+    Verdict,
+    compare,
+    start_variance,
+)
 
 #: A verdict about one kind of work needs this many prompts of it.
 PROMPTS_PER_KIND = 6
@@ -51,6 +60,9 @@ class Objective:
         return found
 
 
+ALL = Objective()
+
+
 def parse_objective(text: str, kinds: Collection[str]) -> Objective:
     """Read `all`, `energy`, a kind, or `mix:kind=share,...`. Raises ValueError with what is wrong.
 
@@ -59,7 +71,7 @@ def parse_objective(text: str, kinds: Collection[str]) -> Objective:
     head, colon, rest = text.strip().partition(":")
     if not colon:
         if head == "all":
-            return Objective()
+            return ALL
         if head == "energy":
             return Objective(per="joule")
         if head in kinds:
@@ -128,25 +140,52 @@ class KindChoice:
     reason: str = ""
 
 
+def compare_within(
+    candidates: Sequence[Candidate],
+    a: Candidate,
+    b: Candidate,
+    history: Sequence[Variance] = (),
+    weights: Mapping[str, float] | None = None,
+    min_gain: float = MIN_GAIN,
+    confidence: float = CONFIDENCE,
+) -> Comparison:
+    """Compare b with a, the start noise pooled over all candidates of the run and the history.
+
+    history: of earlier runs only.
+    """
+    others = (start_variance(one.starts, weights) for one in candidates if one not in (a, b))
+    return compare(
+        a.starts,
+        b.starts,
+        history=[*history, *(variance for variance in others if variance)],
+        weights=weights,
+        min_gain=min_gain,
+        confidence=confidence,
+    )
+
+
 def choose(
     candidates: Sequence[Candidate],
     kinds: Mapping[str, str],
     *,
-    objective: Objective | None = None,
+    objective: Objective = ALL,
     history: Sequence[Variance] = (),
     min_gain: float = MIN_GAIN,
+    confidence: Callable[[str, str], float] = lambda a, b: CONFIDENCE,
 ) -> Choice | None:
     """The best candidate for an objective (default: all kinds). None when none was measured.
 
-    kinds: prompt id -> kind. Only level *with the best* counts as a tie: ties are not chained.
+    kinds: prompt id -> kind. history: of earlier runs. confidence: of the comparison of two
+    settings, 95 % if not given. Only level *with the best* counts as a tie: ties are not chained.
     """
-    weights = (objective or Objective()).weights(kinds)
+    weights = objective.weights(kinds)
     measured = [candidate for candidate in candidates if candidate.starts]
     if not measured:
         return None
 
     def against(a: Candidate, b: Candidate) -> Comparison:
-        return compare(a.starts, b.starts, history=history, weights=weights, min_gain=min_gain)
+        level = confidence(a.setting, b.setting)
+        return compare_within(measured, a, b, history, weights, min_gain, level)
 
     reference = next((one for one in measured if one.drafted == 0), measured[0])
     gains = {one.setting: against(reference, one) for one in measured}
@@ -158,7 +197,7 @@ def choose(
     tied = [
         one for one in ranked if one is best or comparisons[one.setting].verdict is Verdict.LEVEL
     ]
-    chosen = min(tied, key=lambda one: _preference(one, gains[one.setting].ratio))
+    chosen = min(tied, key=lambda one: preference(one, gains[one.setting].ratio))
     return Choice(
         setting=chosen.setting,
         best=best.setting,
@@ -193,19 +232,20 @@ def choose_per_kind(
             found.append(KindChoice(kind, None, False, "nothing was measured"))
             continue
         differs = choice.setting != overall.setting and _clearly_faster(
-            compare(
-                by_name[overall.setting].starts,
-                by_name[choice.setting].starts,
-                history=history,
-                weights=objective.weights(kinds),
-                min_gain=min_gain,
+            compare_within(
+                candidates,
+                by_name[overall.setting],
+                by_name[choice.setting],
+                history,
+                objective.weights(kinds),
+                min_gain,
             )
         )
         found.append(KindChoice(kind, choice, differs))
     return tuple(found)
 
 
-def _preference(candidate: Candidate, ratio: float | None) -> tuple[float, float, float]:
+def preference(candidate: Candidate, ratio: float | None) -> tuple[float, float, float]:
     """Sorts ties: fewer drafted tokens, less memory, higher ratio. Unknown comes last."""
     return (
         math.inf if candidate.drafted is None else candidate.drafted,
