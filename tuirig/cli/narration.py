@@ -61,7 +61,7 @@ class Narrator:
         elif self._screen and not done:
             self._status(f"{event.what}: {_amount(event)}")
         elif done:
-            self._line(f"{event.what}: done")
+            self._line(event.what if new else f"{event.what}: done")
         elif new:
             self._line(event.what)
 

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 from tuirig import locations
 from tuirig.errors import TuirigError
-from tuirig.files.atomic import write_atomically
 from tuirig.records import FileIdentity
 from tuirig.rigs.shards import shards_of
 
@@ -91,6 +90,8 @@ def _remembered(path: Path, stamp: Stamp) -> str | None:
 
 
 def _remember(path: Path, stamp: Stamp, digest: str) -> None:
+    from tuirig.files.atomic import write_atomically
+
     with _lock:
         cache = _read_cache()
         cache[os.path.realpath(path)] = {"stamp": stamp, "sha256": digest}
