@@ -11,6 +11,22 @@ import psutil
 
 DEADLINE_S = 20.0
 
+#: A program that owns a server as tuirig does; arguments: log, argv. It prints the server's pid.
+OWNER = """
+import asyncio, sys
+from pathlib import Path
+from tuirig.hosts.local import LocalHost
+
+async def main():
+    async with LocalHost().start(
+        sys.argv[2:], {}, label="mine", log_path=Path(sys.argv[1])
+    ) as process:
+        print(process.pid, flush=True)
+        await process.wait()
+
+asyncio.run(main())
+"""
+
 
 async def until(condition: Callable[[], object], what: str, deadline_s: float = DEADLINE_S) -> None:
     """Wait for a condition; AssertionError naming it after the deadline."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import group, is_alive, read_pid, until
+from tests.processes import OWNER, group, is_alive, read_pid, until
 from tuirig.errors import MissingError, ServerError, TuirigError
 from tuirig.hosts.local import LocalHost, clean_environment
 from tuirig.hosts.remembered import remembered_servers
@@ -205,22 +205,6 @@ async def test_the_supervisor_killed_takes_the_server_with_it(log_path: Path) ->
         assert await process.wait() == -signal.SIGKILL
         await until(lambda: not is_alive(process.pid), "the server is gone")
         process.terminate()  # to nobody; no error
-
-
-OWNER = """
-import asyncio, sys
-from pathlib import Path
-from tuirig.hosts.local import LocalHost
-
-async def main():
-    async with LocalHost().start(
-        sys.argv[2:], {}, label="mine", log_path=Path(sys.argv[1])
-    ) as process:
-        print(process.pid, flush=True)
-        await process.wait()
-
-asyncio.run(main())
-"""
 
 
 @pytest.mark.parametrize(
