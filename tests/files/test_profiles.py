@@ -29,7 +29,8 @@ from tuirig.records import CardInfo
 from tuirig.rigs.profile import Profile
 
 ROOT = Path(__file__).parents[2]
-PUBLISHED = json.loads((ROOT / "tests/data/published/single_request.json").read_text())
+PUBLISHED = json.loads((ROOT / "tests/data/published/served.json").read_text())
+LENGTHS = json.loads((ROOT / "tests/data/published/draft_length_table.json").read_text())
 SHIPPED = (
     "nvidia-geforce-gtx-1650-ti-with-max-q-design/gemma-4-e2b-it-q4-0-exact",
     "nvidia-geforce-gtx-1650-ti-with-max-q-design/gemma-4-e4b-it-q4-0-exact",
@@ -140,7 +141,7 @@ def test_an_unknown_memory_fits() -> None:
 def test_the_shipped_profiles_say_what_was_published(card: str, model: str) -> None:
     published = PUBLISHED["cards"][card]
     rows = {
-        row["n"]: row for row in PUBLISHED["rows"] if (row["card"], row["model"]) == (card, model)
+        row["n"]: row for row in LENGTHS["rows"] if (row["card"], row["model"]) == (card, model)
     }
     best = max(rows.values(), key=lambda row: row["tok_s"])
     (profile,) = (
@@ -160,8 +161,8 @@ def test_the_shipped_profiles_say_what_was_published(card: str, model: str) -> N
     assert evidence.gain == best["gain"]
     assert evidence.kept == best["kept"]
     assert evidence.memory_mib == PUBLISHED["memory_mib"][card][model]
-    assert evidence.prompts == PUBLISHED["prompts"]
-    assert evidence.tokens == PUBLISHED["tokens"]
+    assert evidence.prompts == len(LENGTHS["protocol"]["prompts"])
+    assert evidence.tokens == LENGTHS["protocol"]["max_tokens"]
     assert evidence.server_build == PUBLISHED["server_build"]
     assert evidence.reference == PUBLISHED["source"]
     command = PUBLISHED["command"].replace("E4B", model)
