@@ -97,7 +97,8 @@ class LlamaServer:
     def check_alive(self) -> None:
         """Raise ServerError with exit code and log evidence if the process is gone."""
         if self._process.returncode is not None:
-            lines = self._log_file.tail(_CRASH_LINES, since_read=True)
+            # Not what was logged while it loaded: that did no harm.
+            lines = self._log_file.tail(_CRASH_LINES, since_read=True) or self.log_tail(2)
             raise _death("the server died", lines, self._process.returncode)
 
     async def is_speculative(self) -> bool | None:
