@@ -50,10 +50,10 @@ def test_details_tell_what_is_missing_for_a_gain() -> None:
     view = View(example.rig())
     view.board.apply(_reply_done())
     view.cursor = Setting("q4_0", 2)
-    assert "measure none too" in words(grid.details(view, "", 70))
+    assert "gain unknown without none" in words(grid.details(view, "", 70))
 
 
-def _reply_done():  
+def _reply_done():
     from tuirig.events import ReplyDone
 
     return ReplyDone(setting="q4_0:2", reply=example.reply(90, shares=(0.6, 0.3)))

@@ -61,7 +61,7 @@ def test_gain_is_unknown_without_a_common_prompt() -> None:
     assert view.board.cell(Setting("q4_0", 2)).gain is None
 
 
-def _done(setting: str, prompt: str):  
+def _done(setting: str, prompt: str):
     from tuirig.events import ReplyDone
 
     return ReplyDone(setting=setting, reply=example.reply(50, prompt=prompt))

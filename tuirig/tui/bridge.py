@@ -21,9 +21,18 @@ class Bridge:
         self._events: deque[Event] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._free_at = 0.0
+        self._closed = False
+
+    def close(self) -> None:
+        """Deliver nothing any more."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
 
     def emit(self, event: Event) -> None:
         """Take an event; it is shown in the next frame."""
+        if self._closed:
+            return
         self._events.append(event)
         if self._timer is None:
             try:
@@ -32,7 +41,7 @@ class Bridge:
                 self._events.clear()
 
     def _schedule(self) -> None:
-        if self._timer is None:
+        if self._timer is None and not self._closed:
             self._timer = self._loop.call_at(max(self._loop.time(), self._free_at), self._frame)
 
     def _frame(self) -> None:

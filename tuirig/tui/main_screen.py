@@ -13,7 +13,6 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer, Log
-from textual.worker import Worker, WorkerFailed
 
 from tuirig import locations
 from tuirig.errors import TuirigError
@@ -26,6 +25,7 @@ from tuirig.runs.session import Kept, Session
 from tuirig.tui.bridge import Bridge
 from tuirig.tui.dialogs import Choice, KeyHelp, RigPicker
 from tuirig.tui.holder import SessionHolder
+from tuirig.tui.jobs import Jobs
 from tuirig.tui.keys import KEYS
 from tuirig.tui.logtail import LogTail
 from tuirig.tui.panels import reply, status
@@ -70,9 +70,10 @@ class MainScreen(Screen[None]):
         self.view = View(first.rig)
         self.frozen = False
         self.kept: Kept | None = None
+        self.jobs = Jobs(
+            failed=self._job_failed, broken=self._job_broken, changed=self._job_changed
+        )
         self._found = first
-        self._job: Worker[None] | None = None
-        self._job_name = ""
 
     def compose(self) -> ComposeResult:
         """Narrow: header, band, grid, text. Wide: rigs and live figures at the grid's sides."""
@@ -99,6 +100,10 @@ class MainScreen(Screen[None]):
         self._show_rig()
         self.query_one(SettingGrid).focus()
         self.call_after_refresh(self._open_quietly)
+
+    def on_unmount(self) -> None:
+        """Nobody looks any more."""
+        self.bridge.close()
 
     # -- what is shown
 
@@ -154,37 +159,34 @@ class MainScreen(Screen[None]):
 
     def _start(self, name: str, work_to_do: Callable[[Session], Awaitable[None]]) -> None:
         """Run a job on the session; a job that still runs is cancelled first."""
-        before = self._job
 
         async def job() -> None:
-            await _ended(before)
-            try:
-                session = await self.holder.session()
-                self.view.card = session.card.info
-                self._show()
-                await work_to_do(session)
-            except TuirigError as error:
-                failure = self.view.failure
-                if failure is None or failure.message != error.message:
-                    self._tell(error.message, error.hint)
-            finally:
-                self._job_name = ""
-                self.view.idle_again()
-                self._show()
+            session = await self.holder.session()
+            self.view.card = session.card.info
+            self._show()
+            await work_to_do(session)
 
-        self._job = self.run_worker(job(), name=name, exit_on_error=False)
-        self._job_name = name
+        self.jobs.start(name, job)
 
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """An error that nobody expected ends the program in order, told in one line."""
-        error = event.worker.error
-        if error is not None and not isinstance(error, TuirigError):
-            self.app._handle_exception(error)  # type: ignore[arg-type]
+    def _job_failed(self, error: TuirigError) -> None:
+        """Tell what no event has told."""
+        failure = self.view.failure
+        if failure is None or failure.message != error.message:
+            self._tell(error.message, error.hint)
 
-    @property
-    def busy(self) -> str:
-        """The name of the job that runs, empty if none does."""
-        return self._job_name
+    def _job_broken(self, error: Exception) -> None:
+        self.app._handle_exception(error)
+
+    def _job_changed(self) -> None:
+        if not self.jobs.name:
+            self.view.idle_again()
+        self._show()
+
+    async def _ask(self, dialog: Choice) -> str:
+        """The answer to a dialog, empty for none."""
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self.app.push_screen(dialog, answer.set_result)
+        return await answer or ""
 
     def _open_quietly(self) -> None:
         """Look for card and program at once where that makes no files."""
@@ -224,7 +226,7 @@ class MainScreen(Screen[None]):
 
     def action_stream(self) -> None:
         """Stream the test prompt through the running server; start the chosen one if none runs."""
-        if self.busy in ("stream", "measure"):
+        if self.jobs.name in ("stream", "measure"):
             self.action_cancel()
             return
         prompt, chosen = self.view.prompt, self.view.cursor
@@ -258,9 +260,8 @@ class MainScreen(Screen[None]):
         """Close the log, or cancel what runs."""
         if self.has_class("-log"):
             self.action_log()
-        elif self.busy and self._job is not None:
-            self._job.cancel()
-            self.notify(f"{self.busy} cancelled", timeout=3)
+        elif self.jobs.name:
+            self.notify(f"{self.jobs.cancel()} cancelled", timeout=3)
         elif not self.query_one(SettingGrid).has_focus:
             self.query_one(SettingGrid).focus()
 
@@ -338,7 +339,7 @@ class MainScreen(Screen[None]):
         if listing.name == self.view.rig.name:
             return
         if self.view.running is not None:
-            answer = await self.app.push_screen_wait(
+            answer = await self._ask(
                 Choice(
                     f"{self.view.server.setting} is running on {self.view.rig.name}",
                     "",
@@ -356,8 +357,7 @@ class MainScreen(Screen[None]):
 
     async def close_session(self) -> None:
         """Cancel what runs, stop the server, let the card go."""
-        job, self._job = self._job, None
-        await _ended(job)
+        await self.jobs.end()
         await self.holder.close()
 
     # -- save and leave
@@ -368,8 +368,8 @@ class MainScreen(Screen[None]):
         if self.view.board.cell(setting).state is not CellState.MEASURED:
             self.notify(f"{setting} is not measured yet: Space or m measures it", timeout=6)
             return
-        if self.busy:
-            self.notify(f"wait for {self.busy}, or cancel it with Esc", timeout=3)
+        if self.jobs.name:
+            self.notify(f"wait for {self.jobs.name}, or cancel it with Esc", timeout=3)
             return
         self._start("save", lambda session: self._save(session, setting))
 
@@ -395,7 +395,7 @@ class MainScreen(Screen[None]):
         )
         before = saving.saved_profile(profile)
         body = saving.preview(profile, before)
-        answer = await self.app.push_screen_wait(
+        answer = await self._ask(
             Choice(
                 f"Save {setting} to {saving.profile_path(profile)}",
                 body,
@@ -410,7 +410,7 @@ class MainScreen(Screen[None]):
     async def action_leave(self) -> None:
         """Quit; ask when a server is running."""
         if self.view.running is not None:
-            answer = await self.app.push_screen_wait(
+            answer = await self._ask(
                 Choice(
                     f"{self.view.server.setting} is running at {self.view.server.url}",
                     "",
@@ -420,7 +420,7 @@ class MainScreen(Screen[None]):
             if not answer:
                 return
             if answer == "keep":
-                await _ended(self._job)
+                await self.jobs.end()
                 session = await self.holder.session()
                 try:
                     self.kept = await session.keep_serving()
@@ -429,14 +429,3 @@ class MainScreen(Screen[None]):
                     return
         await self.close_session()
         self.app.exit(return_code=0)
-
-
-async def _ended(worker: Worker[None] | None) -> None:
-    """Cancel a worker and wait until it is gone; its own handler told what went wrong."""
-    if worker is None or worker.is_finished:
-        return
-    worker.cancel()
-    try:
-        await worker.wait()
-    except WorkerFailed:
-        return

@@ -163,7 +163,9 @@ class RigList(Lines, can_focus=True):
         if listing.error:
             return line(name, Span("  ! bad file", "bad"))
         if open_here:
-            return line(name, "  ", *self.state[:1])
+            return line(
+                name, "  ", Span(self.state[0].text[:1], self.state[0].roles) if self.state else ""
+            )
         return line(name)
 
     def action_step(self, step: int) -> None:

@@ -131,9 +131,7 @@ def details(view: View, refusal: str, cells: int) -> list[Line]:
         words = [f"{figures.rate(cell.tok_s)} tok/s"]
         if cell.setting != NONE:
             words.append(
-                f"{figures.gain(cell.gain)} of none"
-                if cell.gain
-                else "gain unknown: measure none too"
+                f"{figures.gain(cell.gain)} of none" if cell.gain else "gain unknown without none"
             )
             words.append(
                 f"kept {figures.share(cell.kept)}" if cell.kept is not None else "no drafts"

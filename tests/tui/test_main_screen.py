@@ -1,0 +1,365 @@
+"""The main job through the keyboard, with a real server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+
+from tests.tui.driving import Driver, driving, servers
+from tuirig import locations
+from tuirig.rigs.schema import Drafter, Rig
+from tuirig.rigs.settings import NONE, Setting
+from tuirig.runs.board import CellState
+from tuirig.tui.dialogs import Choice, KeyHelp, RigPicker
+from tuirig.tui.widgets import RigList
+
+
+async def choose(driver: Driver, setting: Setting) -> None:
+    """Move the cursor by keys alone."""
+    view = driver.screen.view
+    while view.place(view.cursor)[0] < view.place(setting)[0]:
+        await driver.press("j")
+    while view.place(view.cursor)[1] < view.place(setting)[1]:
+        await driver.press("l")
+    while view.place(view.cursor)[1] > view.place(setting)[1]:
+        await driver.press("h")
+    assert view.cursor == setting
+
+
+async def test_choose_restart_stream_and_see_the_gain(tiny_gemma4_rig: Rig) -> None:
+    drafted = Setting("q8_0", 2)
+    async with driving(tiny_gemma4_rig) as driver:
+        view = driver.screen.view
+        await driver.press("enter")
+        await driver.until_state("ready")
+        await driver.press("space")
+        await driver.until(lambda: view.board.replies(NONE))
+        await driver.until_quiet()
+        await choose(driver, drafted)
+        assert "--spec-draft-n-max 2" in " ".join(
+            driver.screen.query_one("#details").command.split()
+        )
+        await driver.press("enter")
+        await driver.until(lambda: view.running == drafted)
+        await driver.until_quiet()
+        await driver.press("space")
+        await driver.until(lambda: view.board.replies(drafted))
+        await driver.until_quiet()
+        cell = view.board.cell(drafted)
+        reply = view.board.replies(drafted)[0]
+        assert cell.state is CellState.MEASURED
+        assert cell.gain == pytest.approx(reply.tok_s / view.board.replies(NONE)[0].tok_s)
+        assert reply.accepted_per_position is not None
+        assert len(reply.accepted_per_position) == 2
+        shown = driver.text()
+        for expected in ("ready q8_0:2", "kept", "target", "drafter", "128 tokens", "*"):
+            assert expected in shown
+        assert len(servers()) == 1
+    assert not servers()
+
+
+async def test_space_starts_a_server_when_none_runs_and_cancels_when_pressed_again(
+    tiny_gemma4_rig: Rig,
+) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        view = driver.screen.view
+        await driver.press("space")
+        await driver.until(lambda: view.streaming and view.predicted_n > 2)
+        await driver.press("space")
+        await driver.until_quiet()
+        await driver.until_state("ready")
+        assert not view.board.replies(NONE)
+        await driver.press("space")
+        await driver.until(lambda: view.board.replies(NONE))
+
+
+async def test_escape_cancels_a_start_and_leaves_nothing(
+    tiny_gemma4_rig: Rig, tmp_path: Path
+) -> None:
+    program = tmp_path / "never-ready"
+    program.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *--help*|*--version*) '
+        f'exec {tiny_gemma4_rig.server.program} "$@";; esac\n'
+        "sleep 600 & wait\n"
+    )
+    program.chmod(0o755)
+    slow = msgspec.structs.replace(tiny_gemma4_rig.server, program=str(program))
+    rig = msgspec.structs.replace(tiny_gemma4_rig, server=slow)
+    async with driving(rig) as driver:
+        await driver.press("enter")
+        await driver.until_state("starting")
+        await driver.until(lambda: "sleep" in names_below())
+        await driver.press("escape")
+        await driver.until_quiet()
+        await driver.until_state("stopped")
+        assert "sleep" not in names_below()
+        assert "cancelled" in driver.toasts()
+
+
+def names_below() -> list[str]:
+    """Names of the live descendants of this process."""
+    alive = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if child.status() != psutil.STATUS_ZOMBIE:
+                alive.append(child.name())
+    return alive
+
+
+async def test_a_restart_while_a_reply_streams_ends_it_first(tiny_gemma4_rig: Rig) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        view = driver.screen.view
+        await driver.press("space")
+        await driver.until(lambda: view.streaming and view.predicted_n > 2)
+        await choose(driver, Setting("q4_0", 1))
+        await driver.press("enter")
+        await driver.until(lambda: view.running == Setting("q4_0", 1))
+        assert len(servers()) == 1
+
+
+async def test_measure_fills_the_cell_with_twelve_prompts(
+    tiny_gemma4_rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuirig.tui.main_screen.ARM_PROMPTS", 3)
+    async with driving(tiny_gemma4_rig) as driver:
+        view = driver.screen.view
+        await choose(driver, Setting("ngram", 1))
+        await driver.press("m")
+        await driver.until(lambda: len(view.board.replies(Setting("ngram", 1))) == 3)
+        await driver.until_quiet()
+        assert view.board.cell(Setting("ngram", 1)).prompts == 3
+
+
+@dataclass
+class Fault:
+    """A drafter that does not work, and what the cell has to say."""
+
+    drafter: Drafter
+    said: str
+
+
+def faults(folder: Path, files: Path, smollm2: Path) -> dict[str, Fault]:
+    torn = folder / "torn.gguf"
+    torn.write_bytes((files / "gemma4-q4_0.gguf").read_bytes()[:200_000])
+    return {
+        "torn": Fault(Drafter(format="torn", type="draft-mtp", path=str(torn)), "cut short"),
+        "other vocabulary": Fault(
+            Drafter(format="other", type="draft-simple", path=str(smollm2)), "does not draft"
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["torn", "other vocabulary"])
+async def test_a_drafter_that_does_not_work_is_a_red_cell_with_the_reason(
+    name: str, tiny_gemma4_rig: Rig, demo_files: Path, smollm2_files: Path, tmp_path: Path
+) -> None:
+    fault = faults(tmp_path, demo_files, smollm2_files / "smollm2-q4_0.gguf")[name]
+    rig = msgspec.structs.replace(tiny_gemma4_rig, drafter=(fault.drafter,))
+    async with driving(rig) as driver:
+        view = driver.screen.view
+        setting = Setting(fault.drafter.row, 1)
+        await choose(driver, setting)
+        await driver.press("enter")
+        await driver.until(lambda: view.board.failure(setting))
+        await driver.until_quiet()
+        await driver.pilot.pause()
+        failure = view.board.failure(setting)
+        assert failure is not None
+        assert fault.said in failure.message
+        assert failure.evidence
+        assert "failed" in driver.text()
+        assert fault.said in driver.text()
+        assert fault.said in driver.toasts()
+
+
+async def test_a_server_that_dies_is_told_with_its_signal(tiny_gemma4_rig: Rig) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        await driver.press("enter")
+        await driver.until_state("ready")
+        await driver.until_quiet()
+        servers()[0].send_signal(signal.SIGKILL)
+        await driver.until_state("failed")
+        await driver.until(lambda: "SIGKILL" in driver.toasts())
+        await driver.press("enter")
+        await driver.until_state("ready")
+
+
+async def test_missing_files_are_told_and_nothing_starts(
+    tiny_gemma4_rig: Rig, tmp_path: Path
+) -> None:
+    gone = Drafter(format="gone", type="draft-mtp", path=str(tmp_path / "gone.gguf"))
+    rig = msgspec.structs.replace(tiny_gemma4_rig, drafter=(gone,))
+    async with driving(rig) as driver:
+        await driver.press("enter")
+        await driver.until(lambda: "gone.gguf" in driver.toasts() or "missing" in driver.toasts())
+        await driver.until_quiet()
+        assert not servers()
+
+
+async def test_save_shows_what_it_writes_and_then_the_difference(tiny_gemma4_rig: Rig) -> None:
+    setting = Setting("q4_0", 1)
+    async with driving(tiny_gemma4_rig) as driver:
+        view = driver.screen.view
+        await driver.press("s")
+        await driver.until(lambda: "not measured yet" in driver.toasts())
+        await choose(driver, setting)
+        await driver.press("space")
+        await driver.until(lambda: view.board.replies(setting))
+        await driver.until_quiet()
+        await driver.press("s")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.pilot.pause()
+        assert 'setting = "q4_0:1"' in driver.text()
+        await driver.press("escape")
+        await driver.until_quiet()
+        assert not list(locations.profiles_folder().rglob("*.toml"))
+        await driver.press("s")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.press("enter")
+        await driver.until(lambda: list(locations.profiles_folder().rglob("*.toml")))
+        await driver.until_quiet()
+        await driver.press("space")
+        await driver.until(lambda: len(view.board.replies(setting)) == 2)
+        await driver.until_quiet()
+        await driver.press("s")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.pilot.pause()
+        assert "evidence.tok_s:" in driver.text()
+        assert "->" in driver.text()
+
+
+async def test_quit_asks_and_stops(tiny_gemma4_rig: Rig) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        await driver.press("enter")
+        await driver.until_state("ready")
+        await driver.press("q")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.screen)
+        assert servers()
+        await driver.press("q")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.press("s")
+        await driver.until(lambda: not driver.app.is_running or driver.app._exit)
+    assert not servers()
+    assert driver.app.return_code == 0
+
+
+async def test_quit_can_keep_serving(tiny_gemma4_rig: Rig) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        await choose(driver, Setting("q4_0", 1))
+        await driver.press("enter")
+        await driver.until_state("ready")
+        await driver.until_quiet()
+        await driver.press("q")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.press("k")
+        await driver.until(lambda: driver.screen.kept)
+    kept = driver.screen.kept
+    assert kept is not None
+    server = psutil.Process(kept.pid)
+    try:
+        assert "--spec-draft-n-max" in server.cmdline()
+        assert os.stat(kept.key_file).st_mode & 0o077 == 0
+        assert kept.key_file.read_text().strip() not in " ".join(server.cmdline())
+    finally:
+        server.kill()
+        server.wait()
+
+
+async def test_quit_without_a_server_does_not_ask(tiny_gemma4_rig: Rig) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        await driver.press("q")
+        await driver.until(lambda: driver.app._exit)
+    assert driver.app.return_code == 0
+
+
+async def test_another_rig_stops_the_first_one_after_asking(
+    tiny_gemma4_rig: Rig, tiny_qwen35_rig: Rig
+) -> None:
+    async with driving(tiny_gemma4_rig, tiny_qwen35_rig) as driver:
+        await driver.press("enter")
+        await driver.until_state("ready")
+        await driver.until_quiet()
+        await driver.press("r")
+        await driver.until(lambda: driver.screen.query_one("#rigs", RigList).has_focus)
+        await driver.press("down", "enter")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.press("enter")
+        await driver.until(lambda: driver.screen.view.rig.name == "tiny-qwen35")
+        assert not servers()
+        await choose(driver, Setting("inside", 1))
+        await driver.press("enter")
+        await driver.until(lambda: driver.screen.view.running == Setting("inside", 1))
+
+
+async def test_narrow_screen_has_the_rigs_as_a_dialog(
+    tiny_gemma4_rig: Rig, tiny_qwen35_rig: Rig
+) -> None:
+    async with driving(tiny_gemma4_rig, tiny_qwen35_rig, size=(80, 24)) as driver:
+        await driver.press("r")
+        await driver.until(lambda: isinstance(driver.app.screen, RigPicker))
+        await driver.press("down", "enter")
+        await driver.until(lambda: driver.screen.view.rig.name == "tiny-qwen35")
+
+
+async def test_log_follows_the_server_and_closes_with_escape(tiny_gemma4_rig: Rig) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        await driver.press("o", "enter")
+        await driver.until_state("ready")
+        await driver.until(lambda: "listening" in driver.text() or "slot" in driver.text())
+        await driver.press("escape")
+        await driver.until(lambda: not driver.screen.has_class("-log"))
+
+
+async def test_freeze_stops_the_panes_but_not_the_work(tiny_gemma4_rig: Rig) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        view = driver.screen.view
+        await driver.press("f")
+        await driver.press("space")
+        await driver.until(lambda: view.board.replies(NONE))
+        await driver.pilot.pause()
+        assert "stopped" in driver.text()
+        assert "frozen" in driver.text()
+        await driver.press("f")
+        await driver.pilot.pause()
+        assert "ready" in driver.text()
+
+
+async def test_prompt_copy_help_and_stop(tiny_gemma4_rig: Rig) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        first = driver.screen.view.prompt
+        await driver.press("p")
+        assert driver.screen.view.prompt != first
+        await driver.press("P")
+        assert driver.screen.view.prompt == first
+        await driver.until_quiet()
+        await driver.until(lambda: driver.screen.holder.opened)
+        await driver.press("y")
+        await driver.until(lambda: "llama-server" in driver.app.clipboard)
+        await driver.press("question_mark")
+        await driver.until(lambda: isinstance(driver.app.screen, KeyHelp))
+        await driver.press("escape")
+        await driver.press("enter")
+        await driver.until_state("ready")
+        await driver.press("x")
+        await driver.until_state("stopped")
+        assert not servers()
+
+
+async def test_a_click_chooses_a_cell_and_a_double_click_starts_it(tiny_gemma4_rig: Rig) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        view = driver.screen.view
+        await driver.pilot.click("#grid", offset=(16, 3))
+        await driver.pilot.pause()
+        assert view.cursor == Setting("f16", 1)
+        await driver.pilot.click("#grid", offset=(16, 3), times=2)
+        await driver.until(lambda: view.running == Setting("f16", 1))

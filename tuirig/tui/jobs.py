@@ -1,0 +1,64 @@
+"""What takes time, one at a time: a new job first ends the one before it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from tuirig.errors import TuirigError
+
+
+class Jobs:
+    """Owns at most one running task of one event loop.
+
+    failed: told of a TuirigError. broken: told of any other error. changed: a job began or ended.
+    """
+
+    def __init__(
+        self,
+        *,
+        failed: Callable[[TuirigError], None],
+        broken: Callable[[Exception], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self.name = ""
+        self._failed = failed
+        self._broken = broken
+        self._changed = changed
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Run work after the job before it was cancelled and is gone."""
+        self._task = asyncio.create_task(self._run(name, work, self._task), name=name)
+
+    async def _run(
+        self, name: str, work: Callable[[], Awaitable[None]], before: asyncio.Task[None] | None
+    ) -> None:
+        if before is not None and not before.done():
+            before.cancel()
+            await asyncio.wait((before,))
+        self.name = name
+        self._changed()
+        try:
+            await work()
+        except TuirigError as error:
+            self._failed(error)
+        except Exception as error:
+            self._broken(error)
+        finally:
+            self.name = ""
+            self._changed()
+
+    def cancel(self) -> str:
+        """Cancel what runs; its name, empty if nothing does."""
+        name = self.name
+        if self._task is not None:
+            self._task.cancel()
+        return name
+
+    async def end(self) -> None:
+        """Cancel what runs and wait until it is gone."""
+        task, self._task = self._task, None
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait((task,))
