@@ -51,7 +51,7 @@ class Process(Protocol):
 
 
 class Host(Protocol):
-    """A machine that can run a server."""
+    """A machine that can run a server. Environments are additions to a clean one."""
 
     @property
     def name(self) -> str:

@@ -7,17 +7,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tuirig.locations import state_folder
+from tuirig.locations import log_path
 
 _TAIL_BYTES = 64 << 10
 
 
 def new_log_path(rig: str) -> Path:
-    """Where a start of this rig logs: `logs/<rig>.log`; the previous start's becomes `.log.1`.
+    """Where a start of this rig logs; the log of the start before gets the suffix `.1`.
 
     Raises OSError.
     """
-    path = state_folder() / "logs" / f"{rig}.log"
+    path = log_path(rig)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
         path.replace(path.with_name(f"{path.name}.1"))
