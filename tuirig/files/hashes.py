@@ -90,7 +90,7 @@ def _remembered(path: Path, stamp: Stamp) -> str | None:
 
 
 def _remember(path: Path, stamp: Stamp, digest: str) -> None:
-    from tuirig.files.atomic import write_atomically
+    from tuirig.atomic import write_atomically
 
     with _lock:
         cache = _read_cache()

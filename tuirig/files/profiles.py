@@ -97,7 +97,7 @@ def write_profile(profile: Profile, folder: Path | None = None) -> Path:
 
     Raises FileError for a profile that would not read back, TuirigError if it can't be written.
     """
-    from tuirig.files.atomic import write_atomically
+    from tuirig.atomic import write_atomically
 
     path = (folder or locations.profiles_folder()) / profile.file_name
     text = profile_text(profile)

@@ -70,7 +70,7 @@ def write_starter(name: str, card: str = "cpu") -> Path:
 
     Raises TuirigError for a bad name or an existing file, which stays as it is.
     """
-    from tuirig.files.atomic import create_atomically
+    from tuirig.atomic import create_atomically
 
     if not is_name(name):
         raise TuirigError(

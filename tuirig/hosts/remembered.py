@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from tuirig.atomic import write_whole
+from tuirig.atomic import write_atomically
 from tuirig.locations import state_folder
 
 #: The ladder of signals for a server that tuirig does not drive: (signal, seconds to wait).
@@ -68,7 +68,7 @@ def remember(
     )
     # The pid keeps a server that goes on serving apart from a new one of the same rig.
     path = _folder() / f"{label}.{pid}.json"
-    write_whole(path, msgspec.json.encode(server))
+    write_atomically(path, msgspec.json.encode(server))
     return path
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from tuirig import __version__
-from tuirig.atomic import write_whole
+from tuirig.atomic import write_atomically
 from tuirig.errors import ServerError
 from tuirig.hosts.base import Host, Output
 from tuirig.locations import cache_folder
@@ -152,7 +152,7 @@ async def read_capabilities(host: Host, program: Path, env: Mapping[str, str]) -
             hint=f"run {program} --help",
         ) from error
     entry = _Cached(identity=identity, capabilities=found)
-    await asyncio.to_thread(write_whole, cache, msgspec.json.encode(entry))
+    await asyncio.to_thread(write_atomically, cache, msgspec.json.encode(entry))
     return found
 
 

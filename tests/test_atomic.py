@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tuirig.files.atomic import create_atomically, write_atomically
+from tuirig.atomic import create_atomically, write_atomically
 
 
 @contextmanager
