@@ -91,6 +91,7 @@ def document(rig: Rig, setting: Setting, outcome: Outcome, build: str) -> dict[s
 
     tok_s: geometric mean over prompts. ttft_ms: median. Shares run from 0 to 1.
     accepted_per_position has as many as the draft length. gain: against `none`, with --save.
+    valid: the figures count. drafting_proven: null for `none`, where there is nothing to prove.
     """
     from tuirig.measure import summary
 
@@ -112,6 +113,7 @@ def document(rig: Rig, setting: Setting, outcome: Outcome, build: str) -> dict[s
         "accepted_per_position": summary.accepted_per_position(replies),
         "mean_accepted_length": summary.mean_accepted_length(replies),
         "gain": evidence.gain if evidence else None,
+        "valid": outcome.not_proven is None,
         "drafting_proven": outcome.not_proven is None if setting.drafter else None,
         "proof": _proof(arm, outcome.not_proven),
         "memory_mib": arm.memory_mib if arm else None,

@@ -50,6 +50,7 @@ async def measure_setting(
     """
 
     async def arm_of(wanted: Setting) -> Arm:
+        await session.stop()
         show(session.command(wanted))
         await session.restart(wanted)
         return await session.measure(prompts, tokens=tokens, temperature=temperature)

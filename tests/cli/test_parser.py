@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.support import Commands
+from tuirig import __version__
+from tuirig.cli.parser import command_names, parse
+from tuirig.errors import ExitCode
+
+
+def test_help_has_every_exit_code_with_its_meaning(run: Commands) -> None:
+    ran = run("--help")
+    assert ran.code == ExitCode.OK
+    for code in ExitCode:
+        assert f"{code.value:>3}  {code.meaning}" in ran.stdout
+
+
+def test_help_names_every_command(run: Commands) -> None:
+    text = run("--help").stdout
+    assert command_names() == (
+        "open", "demo", "rigs", "rig", "measure", "serve", "stop", "profiles", "doctor",
+    )  # fmt: skip
+    for name in command_names():
+        assert f"\n    {name} " in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [*((name,) for name in command_names()), ("rig", "new"), ("rig", "check")],
+    ids=" ".join,
+)
+def test_every_command_has_help(run: Commands, words: tuple[str, ...]) -> None:
+    ran = run(*words, "--help")
+    assert ran.code == ExitCode.OK
+    assert ran.stdout.startswith(f"usage: tuirig {' '.join(words)} ")
+    assert ran.stderr == ""
+
+
+def test_version(run: Commands) -> None:
+    assert run("--version").stdout == f"tuirig {__version__}\n"
+
+
+def test_a_first_word_that_is_no_command_is_a_rig_to_open() -> None:
+    for words in (["3050-e4b"], ["open", "3050-e4b"]):
+        options = parse(words)
+        assert (options.module, options.rig) == ("tuirig.cli.screen", "3050-e4b")
+    assert parse([]).rig is None
+
+
+def test_open_takes_a_rig_that_is_called_like_a_command() -> None:
+    assert parse(["open", "rigs"]).rig == "rigs"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["measure", "demo-gemma4"],
+        ["measure", "demo-gemma4", "--setting", "none", "--prompts", "0"],
+        ["measure", "demo-gemma4", "--setting", "none", "--prompts", "37"],
+        ["measure", "demo-gemma4", "--setting", "none", "--tokens", "1"],
+        ["measure", "demo-gemma4", "--setting", "none", "--temperature", "-1"],
+        ["measure", "demo-gemma4", "--setting", "none", "--temperature", "nan"],
+        ["measure", "demo-gemma4", "--setting", "none", "--prompts", "2", "--prompt-file", "x"],
+        ["measure", "demo-gemma4", "--sett", "none"],
+        ["serve", "demo-gemma4", "--setting", "none", "--profile", "x"],
+        ["serve", "demo-gemma4", "--port", "70000"],
+        ["rig"],
+        ["rig", "check"],
+        ["--nonsense"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_command_line_is_a_usage_error(run: Commands, words: list[str]) -> None:
+    ran = run(*words)
+    assert ran.code == ExitCode.USAGE
+    assert ran.stderr.startswith("usage: tuirig ")
+    assert ran.stdout == ""
