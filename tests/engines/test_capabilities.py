@@ -241,6 +241,12 @@ async def test_a_broken_cache_is_written_anew(program: Path, home: Path) -> None
     assert (await read_twice(program))[1] == 2
 
 
+async def test_a_cache_that_can_not_be_written_is_done_without(program: Path, home: Path) -> None:
+    home.mkdir()
+    (home / "cache").write_text("no folder")
+    assert (await read_capabilities(LocalHost(), program, {})).build == "7 (abc)"
+
+
 async def test_another_program_is_named_with_what_it_said(tmp_path: Path) -> None:
     path = tmp_path / "other"
     path.write_text("#!/bin/sh\necho 'other: what?' >&2\nexit 2\n")

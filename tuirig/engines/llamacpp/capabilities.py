@@ -9,6 +9,7 @@ listed, with a text that says what replaces them.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -152,7 +153,8 @@ async def read_capabilities(host: Host, program: Path, env: Mapping[str, str]) -
             hint=f"run {program} --help",
         ) from error
     entry = _Cached(identity=identity, capabilities=found)
-    await asyncio.to_thread(write_atomically, cache, msgspec.json.encode(entry))
+    with contextlib.suppress(OSError):  # then it is asked again the next time
+        await asyncio.to_thread(write_atomically, cache, msgspec.json.encode(entry))
     return found
 
 
