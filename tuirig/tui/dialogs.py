@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tuirig.runs.catalog import Listing
-from tuirig.tui.keys import KEYS
+from tuirig.tui.keys import rows
 from tuirig.tui.widgets import RigList
 
 CLOSE: list[BindingType] = [Binding("escape", "close", "Back", show=False)]
@@ -98,13 +98,12 @@ class KeyHelp(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Two short tables."""
-        rows = [f"{key.shown:>7}  {key.help or key.title}" for key in KEYS]
-        words = [f"{word:>7}  {meaning}" for word, meaning in self.WORDS]
-        with Vertical(classes="dialog"):
-            yield Static("Keys", classes="dialog--title")
-            with VerticalScroll(classes="dialog--body"):
-                yield Static("\n".join([*rows, "", *words]), markup=False)
-            yield Static("Esc back", classes="dialog--keys")
+        table = [f"{keys:>15}  {does}" for keys, does in (*rows(), ("", ""), *self.WORDS)]
+        dialog = Vertical(classes="dialog")
+        dialog.border_title = "Keys and words"
+        dialog.border_subtitle = "Esc back"
+        with dialog, VerticalScroll(classes="dialog--body"):
+            yield Static("\n".join(table), markup=False)
 
     def action_close(self) -> None:
         """Back."""

@@ -17,18 +17,18 @@ class Key(NamedTuple):
 
 
 KEYS: tuple[Key, ...] = (
-    Key("up,k", "move(-1, 0)", "↑ k", "Cell above", "move up in the grid"),
-    Key("down,j", "move(1, 0)", "↓ j", "Cell below", "move down in the grid"),
-    Key("left,h", "move(0, -1)", "← h", "Cell to the left", "move left in the grid"),
-    Key("right,l", "move(0, 1)", "→ l", "Cell to the right", "move right in the grid"),
+    Key("up,k", "move(-1, 0)", "↑ k", "Cell above", "move in the grid"),
+    Key("down,j", "move(1, 0)", "↓ j", "Cell below", "move in the grid"),
+    Key("left,h", "move(0, -1)", "← h", "Cell to the left", "move in the grid"),
+    Key("right,l", "move(0, 1)", "→ l", "Cell to the right", "move in the grid"),
     Key("enter", "restart", "Enter", "Restart the server with this setting",
         "restart the server with the chosen setting", "restart"),
     Key("space", "stream", "Space", "Stream the test prompt",
         "stream the test prompt; again: cancel", "prompt"),
     Key("m", "measure", "m", "Measure this setting with 12 prompts",
         "measure the chosen setting with 12 prompts", "measure"),
-    Key("p", "prompt(1)", "p", "Next prompt", "next test prompt"),
-    Key("P,shift+p", "prompt(-1)", "P", "Previous prompt", "previous test prompt"),
+    Key("p", "prompt(1)", "p", "Next prompt", "next, previous test prompt"),
+    Key("P,shift+p", "prompt(-1)", "P", "Previous prompt", "next, previous test prompt"),
     Key("s", "save", "s", "Save the profile", "save the chosen setting as this card's profile",
         "save"),
     Key("y", "copy_command", "y", "Copy the command line", "copy the command line of the setting"),
@@ -41,3 +41,15 @@ KEYS: tuple[Key, ...] = (
     Key("ctrl+p", "command_palette", "Ctrl+P", "Palette", "command palette"),
     Key("q,ctrl+q", "leave", "q", "Quit", "quit (asks if a server is running)"),
 )  # fmt: skip
+
+
+def rows() -> list[tuple[str, str]]:
+    """(keys, what they do) for help and README; neighbours that do the same share a row."""
+    folded: list[tuple[str, str]] = []
+    for key in KEYS:
+        does = key.help or key.title
+        if folded and folded[-1][1] == does:
+            folded[-1] = (f"{folded[-1][0]} {key.shown}", does)
+        else:
+            folded.append((key.shown, does))
+    return folded

@@ -27,11 +27,11 @@ class Lines(Widget):
     Lines {
         .lines--dim { color: $text-muted; }
         .lines--title { text-style: bold; }
-        .lines--accent { color: $accent; }
-        .lines--good { color: $success; }
-        .lines--bad { color: $error; text-style: bold; }
-        .lines--warn { color: $warning; }
-        .lines--best { color: $success; text-style: bold; }
+        .lines--accent { color: $text-accent; }
+        .lines--good { color: $text-success; }
+        .lines--bad { color: $text-error; text-style: bold; }
+        .lines--warn { color: $text-warning; }
+        .lines--best { color: $text-success; text-style: bold; }
         .lines--bar { color: $primary; }
         .lines--bar2 { color: $secondary; }
         .lines--bar3 { color: $warning; }

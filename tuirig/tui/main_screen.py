@@ -397,8 +397,8 @@ class MainScreen(Screen[None]):
         body = saving.preview(profile, before)
         answer = await self._ask(
             Choice(
-                f"Save {setting} to {saving.profile_path(profile)}",
-                body,
+                f"Save {setting} as the profile of this card and model",
+                f"{saving.profile_path(profile)}\n\n{body}",
                 [("enter", "save", "save"), ("s", "save", "save")],
             )
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tuirig.events import ServerState
+from tuirig.tui.panels.grid import LEGEND
 from tuirig.tui.panels.grid import details as cell_details
 from tuirig.tui.spans import Line, Span, line, wrap
 from tuirig.tui.view import View
@@ -44,12 +45,13 @@ def text(view: View, cells: int, height: int) -> Sequence[Line]:
 
 
 def details(view: View, refusal: str, command: str, cells: int, height: int) -> Sequence[Line]:
-    """The cell in words, then its command line in what is left of the height."""
+    """The cell in words, its command line, and what the marks mean, as far as the height goes."""
     words = cell_details(view, refusal, cells)
     left = height - len(words)
-    if left <= 0 or not command:
-        return words
-    rows = wrap(f"$ {command}", cells)
+    rows = wrap(f"$ {command}", cells) if command and left > 0 else []
     if len(rows) > left:
         rows = [*rows[: left - 1], f"{rows[left - 1][: cells - 2]} …"]
-    return [*words, *(line(Span(row, "dim")) for row in rows)]
+    lines = [*words, *(line(Span(row, "dim")) for row in rows)]
+    if len(lines) + 2 <= height:
+        lines += [()] * (height - len(lines) - 1) + [line(Span(LEGEND, "dim"))]
+    return lines
