@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from tests.cli.support import Commands, save_rig
 from tuirig import locations

@@ -60,6 +60,7 @@ class Board:
             self._failures.pop(event.setting, None)
             return True
         if isinstance(event, ArmDone) and not event.arm.proof.proven:
+            self._replies.pop(event.arm.setting, None)  # they do not count, later neither
             self._failures[event.arm.setting] = Failure(
                 f"drafting is not proven: {event.arm.proof.reason}"
             )

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tuirig import __version__, locations
-from tuirig.errors import TuirigError
+from tuirig.errors import NotProvenError, TuirigError
 from tuirig.events import Emit, Progress
 from tuirig.files import hashes, profiles
 from tuirig.measure import summary
+from tuirig.measure.proof import prove
 from tuirig.records import FileIdentity, Reply
 from tuirig.rigs.profile import (
     Evidence,
@@ -45,8 +46,13 @@ async def profile_of(
 
     none_replies: of the setting `none`, () if it was not measured; the gain then stays unknown.
     Hashes the model files in a thread, with Progress in bytes; remembered hashes cost nothing.
-    Raises TuirigError without a reply of known speed, or if a file can't be read.
+    Raises NotProvenError if the replies do not prove drafting (or its absence), TuirigError
+    without a reply of known speed, or if a file can't be read.
     """
+    for drafts, measured in ((setting.drafter is not None, replies), (False, none_replies)):
+        proof = prove(drafts, measured)
+        if measured and not proof.proven:
+            raise NotProvenError(f"{setting} is not saved: {proof.reason}")
     tok_s = summary.tok_s(replies)
     if tok_s is None:
         raise TuirigError(f"{setting}: no reply with a known speed", hint="measure it first")

@@ -130,14 +130,14 @@ class Session:
         )
         try:
             await asyncio.wait((ready, self._owner), return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                await self.wait_ended()
+                raise ServerError(f"{setting}: the server ended while it started")
+            self.server = ready.result()
+            await self._require_drafter(self.server, setting)
         except asyncio.CancelledError:
             await self.stop()
             raise
-        if not ready.done():
-            await self.wait_ended()
-            raise ServerError(f"{setting}: the server ended while it started")
-        self.server = ready.result()
-        await self._require_drafter(self.server, setting)
 
     async def _own(
         self, command: Command, setting: Setting, ready: asyncio.Future[RunningServer]
@@ -196,14 +196,16 @@ class Session:
 
     async def stop(self) -> None:
         """Stop the server if one runs; returns when it is gone and reaped."""
-        owner, self._owner = self._owner, None
+        owner = self._owner
         if owner is None:
             return
         if self.server is not None:
             self._end.set()
-        else:
+        elif not owner.cancelling():  # a second one would break off the stopping
             owner.cancel()
         await asyncio.wait((owner,))
+        if self._owner is owner:
+            self._owner = None
 
     async def stream(
         self, prompt: Prompt, *, tokens: int = DEFAULT_TOKENS, temperature: float = 0.0
