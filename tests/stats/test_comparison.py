@@ -13,6 +13,7 @@ from tuirig.stats.comparison import (
     Start,
     Variance,
     Verdict,
+    Weighting,
     compare,
     half_width_after,
     pool,
@@ -185,25 +186,39 @@ def test_the_same_difference_is_level_where_starts_are_noisy() -> None:
     assert compare([base], [other], history=quiet).verdict is Verdict.FASTER
 
 
-def test_weights_repeat_the_formulas_when_they_are_equal() -> None:
+def test_a_weighting_of_one_kind_repeats_the_formulas() -> None:
     rng = random.Random(5)
     a = [start(rng, [4.0] * 6, 0.01) for _ in range(2)]
     b = [start(rng, [4.1, 4.2, 4.0, 4.1, 4.3, 4.2], 0.01) for _ in range(2)]
-    plain, weighted = compare(a, b), compare(a, b, weights=dict.fromkeys(a[0], 2.5))
+    alike = Weighting(dict.fromkeys(a[0], 2.5), dict.fromkeys(a[0], "code"))
+    plain, weighted = compare(a, b), compare(a, b, weighting=alike)
     assert bounds(weighted) == pytest.approx(bounds(plain))
     assert weighted.degrees_of_freedom == pytest.approx(plain.degrees_of_freedom)
 
 
-def test_weights_weigh_and_leave_out() -> None:
-    a = [{"code 1": 50.0, "code 2": 50.0, "story 1": 40.0, "list 1": 60.0}]
-    b = [{"code 1": 100.0, "code 2": 100.0, "story 1": 40.0, "list 1": 6.0}]
-    weights = {"code 1": 1.5, "code 2": 1.5, "story 1": 1.0, "list 1": 0.0}
-    result = compare(a, b, weights=weights)
-    assert result.prompts == ("code 1", "code 2", "story 1")
-    assert result.ratio == pytest.approx(2.0**0.75)
-    assert result.prompt_part is not None
-    effective = 4.0**2 / (1.5**2 + 1.5**2 + 1.0)
-    assert result.prompt_part.degrees_of_freedom == pytest.approx(effective - 1.0)
+def test_a_mix_counts_the_spread_within_kinds_only() -> None:
+    kinds = {"c1": "code", "c2": "code", "c3": "code", "s1": "story", "s2": "story", "l1": "list"}
+    weights = {"c1": 1.0, "c2": 1.0, "c3": 1.0, "s1": 0.5, "s2": 0.5}
+    gains = {"c1": 2.0, "c2": 2.1, "c3": 1.9, "s1": 1.0, "s2": 1.1, "l1": 0.1}
+
+    result = compare([dict.fromkeys(gains, 1.0)], [gains], weighting=Weighting(weights, kinds))
+
+    logs = {p: math.log(g) for p, g in gains.items()}
+    code, story = [logs[p] for p in ("c1", "c2", "c3")], [logs[p] for p in ("s1", "s2")]
+    assert result.prompts == ("c1", "c2", "c3", "s1", "s2")
+    mean = 0.75 * statistics.fmean(code) + 0.25 * statistics.fmean(story)
+    assert result.ratio == pytest.approx(math.exp(mean))
+    pooled = (2 * statistics.variance(code) + statistics.variance(story)) / 3
+    v1 = pooled * (0.75**2 / 3 + 0.25**2 / 2)
+    assert result.prompt_part == Variance(pytest.approx(v1), 3.0)
+
+
+def test_one_prompt_of_each_kind_gives_a_mix_no_verdict() -> None:
+    speeds = {"c": 50.0, "s": 40.0}
+    mix = Weighting({"c": 3.0, "s": 1.0}, {"c": "code", "s": "story"})
+    result = compare([speeds], [speeds], weighting=mix)
+    assert (result.ratio, result.verdict) == (pytest.approx(1.0), Verdict.NOT_MEASURED)
+    assert "one prompt of each kind" in result.reason
 
 
 @pytest.mark.parametrize("rate", [0.0, -3.0, math.nan, math.inf])
@@ -233,7 +248,7 @@ def test_half_width_after_more_starts_foretells_the_next_interval() -> None:
     base = {f"p{i}": 40.0 + i for i in range(12)}
     other = {p: s * (1.2 + 0.01 * i) for i, (p, s) in enumerate(base.items())}
     now = compare([base], [other])
-    # Two more starts that show no noise: only the prior's share of s2 shrinks further than foretold.
+    # Two more starts that show no noise: s2 shrinks further than foretold.
     later = compare([base] * 3, [other] * 3)
     assert later.ratio is not None and now.start_part is not None
     assert later.start_part is not None

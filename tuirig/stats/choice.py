@@ -18,6 +18,7 @@ from tuirig.stats.comparison import (
     Start,
     Variance,
     Verdict,
+    Weighting,
     compare,
     start_variance,
 )
@@ -43,8 +44,8 @@ class Objective:
             return self.mix[0][0]
         return "mix:" + ",".join(f"{k}={w:g}" for k, w in self.mix) if self.mix else "all"
 
-    def weights(self, kinds: Mapping[str, str]) -> dict[str, float] | None:
-        """Weight of each prompt, None for all alike. kinds: prompt id -> kind.
+    def weighting(self, kinds: Mapping[str, str]) -> Weighting | None:
+        """How much each prompt counts, None for all alike. kinds: prompt id -> kind.
 
         A kind's share is spread evenly over its prompts. Raises ValueError when a kind of the mix
         has no prompt.
@@ -57,7 +58,7 @@ class Objective:
             if not prompts:
                 raise ValueError(f"objective {self}: no prompt of kind {kind!r} was measured")
             found.update(dict.fromkeys(prompts, share / len(prompts)))
-        return found
+        return Weighting(found, kinds)
 
 
 ALL = Objective()
@@ -145,7 +146,7 @@ def compare_within(
     a: Candidate,
     b: Candidate,
     history: Sequence[Variance] = (),
-    weights: Mapping[str, float] | None = None,
+    weighting: Weighting | None = None,
     min_gain: float = MIN_GAIN,
     confidence: float = CONFIDENCE,
 ) -> Comparison:
@@ -153,12 +154,12 @@ def compare_within(
 
     history: of earlier runs only.
     """
-    others = (start_variance(one.starts, weights) for one in candidates if one not in (a, b))
+    others = (start_variance(one.starts, weighting) for one in candidates if one not in (a, b))
     return compare(
         a.starts,
         b.starts,
         history=[*history, *(variance for variance in others if variance)],
-        weights=weights,
+        weighting=weighting,
         min_gain=min_gain,
         confidence=confidence,
     )
@@ -178,14 +179,14 @@ def choose(
     kinds: prompt id -> kind. history: of earlier runs. confidence: of the comparison of two
     settings, 95 % if not given. Only level *with the best* counts as a tie: ties are not chained.
     """
-    weights = objective.weights(kinds)
+    weighting = objective.weighting(kinds)
     measured = [candidate for candidate in candidates if candidate.starts]
     if not measured:
         return None
 
     def against(a: Candidate, b: Candidate) -> Comparison:
         level = confidence(a.setting, b.setting)
-        return compare_within(measured, a, b, history, weights, min_gain, level)
+        return compare_within(measured, a, b, history, weighting, min_gain, level)
 
     reference = next((one for one in measured if one.drafted == 0), measured[0])
     gains = {one.setting: against(reference, one) for one in measured}
@@ -237,7 +238,7 @@ def choose_per_kind(
                 by_name[overall.setting],
                 by_name[choice.setting],
                 history,
-                objective.weights(kinds),
+                objective.weighting(kinds),
                 min_gain,
             )
         )

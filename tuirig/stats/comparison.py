@@ -49,6 +49,17 @@ class Variance:
     degrees_of_freedom: float
 
 
+@dataclass(frozen=True)
+class Weighting:
+    """What counts how much: weight of each prompt id, and the kind of each (its stratum).
+
+    Prompts without a weight are left out.
+    """
+
+    weights: Mapping[str, float]
+    kinds: Mapping[str, str]
+
+
 #: s2 before anything was measured: 1.5 % standard deviation, worth 2 degrees of freedom.
 PRIOR = Variance(0.015**2, 2.0)
 
@@ -84,7 +95,7 @@ def compare(
     starts_b: Sequence[Start],
     *,
     history: Sequence[Variance] = (),
-    weights: Mapping[str, float] | None = None,
+    weighting: Weighting | None = None,
     min_gain: float = MIN_GAIN,
     confidence: float = CONFIDENCE,
     prior: Variance = PRIOR,
@@ -93,20 +104,22 @@ def compare(
 
     starts_a, starts_b: valid starts only. history: start_variance() of this rig's *other*
     settings that were started more than once, and of earlier runs; the starts given here are added
-    by this function. weights: weight of each prompt (an objective), equal if None; prompts
-    without a weight are left out. The verdict is `faster` or `slower` when the interval excludes 1
-    and the faster one gains at least min_gain, else `level`; `not measured` without a start on one
-    side, without a shared prompt, or with a single prompt, whose spread is unknown.
+    by this function. weighting: of an objective; all prompts alike if None. The verdict is
+    `faster` or `slower` when the interval excludes 1 and the faster one gains at least min_gain,
+    else `level`; `not measured` without a start on one side, without a shared prompt, or when the
+    spread between prompts is unknown because there is just one (of each kind).
     Raises ValueError for a rate that is not a positive number.
 
-    With weights w (sum 1), R = sum w r and V1 is the linearised variance of a weighted mean
-    (Cochran, Sampling Techniques, 1977, 6.3): P/(P-1) sum w^2 (r - R)^2, with 1/sum w^2 - 1 degrees
-    of freedom (Kish's effective number). Equal weights give the formulas above.
+    With a weighting, R = sum w r (w scaled to the sum 1) is a stratified mean whose strata are the
+    kinds (Cochran, Sampling Techniques, 1977, 5.3): the mix is given, so only the spread within
+    kinds is noise. V1 = var(r within kinds, pooled) sum w^2, with P - kinds degrees of freedom;
+    one kind gives the formulas above.
     """
-    prompts = shared_prompts([*starts_a, *starts_b], weights)
-    missing = _missing(starts_a, starts_b, prompts)
+    prompts = shared_prompts([*starts_a, *starts_b], weighting)
+    strata = [weighting.kinds[prompt] if weighting else "" for prompt in prompts]
+    missing = _missing(starts_a, starts_b, strata)
     logs_a, logs_b = _logs(starts_a, prompts), _logs(starts_b, prompts)
-    share = _shares(prompts, weights)
+    share = _shares(prompts, weighting)
     ratios = (
         [_mean_at(logs_b, p) - _mean_at(logs_a, p) for p in range(len(prompts))]
         if logs_a and logs_b
@@ -131,7 +144,7 @@ def compare(
             reason=missing,
         )
 
-    prompt_part = _prompt_part(ratios, share, log_ratio)
+    prompt_part = _prompt_part(ratios, share, strata)
     spread = pool([prior, *history, *_own(logs_a, share), *_own(logs_b, share)])
     start_part = Variance(
         spread.value * (1.0 / len(starts_a) + 1.0 / len(starts_b)), spread.degrees_of_freedom
@@ -178,9 +191,7 @@ def half_width_after(comparison: Comparison, more_starts: int) -> float | None:
     return math.expm1(critical * standard_error)
 
 
-def shared_prompts(
-    starts: Sequence[Start], weights: Mapping[str, float] | None = None
-) -> tuple[str, ...]:
+def shared_prompts(starts: Sequence[Start], weighting: Weighting | None = None) -> tuple[str, ...]:
     """The prompts that every start measured and that carry weight, in the first start's order."""
     if not starts:
         return ()
@@ -189,27 +200,25 @@ def shared_prompts(
         prompt
         for prompt in first
         if all(prompt in other for other in others)
-        and (weights is None or weights.get(prompt, 0.0) > 0.0)
+        and (weighting is None or weighting.weights.get(prompt, 0.0) > 0.0)
     )
 
 
-def mean_log(start: Start, prompts: Sequence[str], weights: Mapping[str, float] | None) -> float:
+def mean_log(start: Start, prompts: Sequence[str], weighting: Weighting | None) -> float:
     """The weighted mean of log tok/s over these prompts; exp of it is the geometric mean."""
     (logs,) = _logs([start], prompts)
-    return math.fsum(w * y for w, y in zip(_shares(prompts, weights), logs, strict=True))
+    return math.fsum(w * y for w, y in zip(_shares(prompts, weighting), logs, strict=True))
 
 
-def start_variance(
-    starts: Sequence[Start], weights: Mapping[str, float] | None = None
-) -> Variance | None:
+def start_variance(starts: Sequence[Start], weighting: Weighting | None = None) -> Variance | None:
     """Variance between the starts of one setting, over the prompts that they share.
 
     None for fewer than two starts or without a shared prompt.
     """
-    prompts = shared_prompts(starts, weights)
+    prompts = shared_prompts(starts, weighting)
     if len(starts) < 2 or not prompts:
         return None
-    return _variance([mean_log(start, prompts, weights) for start in starts])
+    return _variance([mean_log(start, prompts, weighting) for start in starts])
 
 
 def pool(variances: Sequence[Variance]) -> Variance:
@@ -224,14 +233,15 @@ def pool(variances: Sequence[Variance]) -> Variance:
     return Variance(total / freedom, freedom)
 
 
-def _missing(a: Sequence[Start], b: Sequence[Start], prompts: Sequence[str]) -> str:
+def _missing(a: Sequence[Start], b: Sequence[Start], strata: Sequence[str]) -> str:
     if not a or not b:
         sides = [name for name, starts in (("A", a), ("B", b)) if not starts]
         return f"no valid start of {' and '.join(sides)}"
-    if not prompts:
+    if not strata:
         return "no prompt was measured in every start"
-    if len(prompts) == 1:
-        return "one prompt only: the spread between prompts is unknown"
+    if len(set(strata)) == len(strata):
+        few = "one prompt only" if len(strata) == 1 else "one prompt of each kind only"
+        return f"{few}: the spread between prompts is unknown"
     return ""
 
 
@@ -245,9 +255,9 @@ def _logs(starts: Sequence[Start], prompts: Sequence[str]) -> list[list[float]]:
     return rows
 
 
-def _shares(prompts: Sequence[str], weights: Mapping[str, float] | None) -> list[float]:
+def _shares(prompts: Sequence[str], weighting: Weighting | None) -> list[float]:
     """Weights that sum to 1."""
-    raw = [1.0 if weights is None else weights[prompt] for prompt in prompts]
+    raw = [weighting.weights[prompt] if weighting else 1.0 for prompt in prompts]
     total = math.fsum(raw)
     return [weight / total for weight in raw]
 
@@ -269,10 +279,14 @@ def _variance(values: Sequence[float]) -> Variance:
     return Variance(math.fsum((v - mean) ** 2 for v in values) / freedom, float(freedom))
 
 
-def _prompt_part(ratios: Sequence[float], share: Sequence[float], mean: float) -> Variance:
-    squares = math.fsum((w * (r - mean)) ** 2 for w, r in zip(share, ratios, strict=True))
-    effective = 1.0 / math.fsum(w * w for w in share)
-    return Variance(squares * len(ratios) / (len(ratios) - 1), effective - 1.0)
+def _prompt_part(
+    ratios: Sequence[float], share: Sequence[float], strata: Sequence[str]
+) -> Variance:
+    within: dict[str, list[float]] = {}
+    for stratum, ratio in zip(strata, ratios, strict=True):
+        within.setdefault(stratum, []).append(ratio)
+    pooled = pool([_variance(found) for found in within.values() if len(found) > 1])
+    return Variance(pooled.value * math.fsum(w * w for w in share), pooled.degrees_of_freedom)
 
 
 def _total(one: Variance, other: Variance) -> tuple[float, float]:

@@ -265,12 +265,12 @@ class _Grid:
         self.state = state
         self.tried = {result.cell for result in state.results}
         measured = [r for r in state.results if r.outcome is Outcome.MEASURED]
-        weights = plan.objective.weights(plan.kinds) if plan.objective.mix else None
-        prompts = shared_prompts([result.speeds for result in measured], weights)
+        weighting = plan.objective.weighting(plan.kinds)
+        prompts = shared_prompts([result.speeds for result in measured], weighting)
         logs: dict[Cell, list[float]] = {}
         self._accepted: dict[Cell, tuple[float, ...]] = {}
         for result in measured if prompts else ():
-            logs.setdefault(result.cell, []).append(mean_log(result.speeds, prompts, weights))
+            logs.setdefault(result.cell, []).append(mean_log(result.speeds, prompts, weighting))
             if result.accepted:
                 self._accepted.setdefault(result.cell, result.accepted)
         self.tok_s = {cell: math.exp(math.fsum(v) / len(v)) for cell, v in logs.items()}
@@ -388,12 +388,14 @@ def _search_lengths(grid: _Grid, row: Row) -> Step | None:
     else:
         best = max([0, *measured], key=lambda n: grid.speed(row, n))
         candidates = _neighbours(known, best)
-        reason = f"prediction {error:.0%} off: neighbour of the best"
+        reason = f"prediction {100 * error:.0f} % off: neighbour of the best"
+    # A model that was off by this much may be so again.
+    trust = 1.0 + (error if error > SURPRISE else 0.0)
     top = max(grid.speed(row, n) for n in (0, *measured))
     missing = [
         n
         for n in candidates
-        if n not in (0, *measured) and (p := model.predict(n)) and p.high > top
+        if n not in (0, *measured) and (p := model.predict(n)) and p.high * trust > top
     ]
     if not missing:
         return None

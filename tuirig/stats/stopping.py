@@ -19,7 +19,7 @@ holds no difference of min_gain (settled `level`), or the last block.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuirig.stats.comparison import (
@@ -29,6 +29,7 @@ from tuirig.stats.comparison import (
     Start,
     Variance,
     Verdict,
+    Weighting,
     compare,
 )
 
@@ -76,7 +77,7 @@ def look(
     starts_b: Sequence[Start],
     *,
     history: Sequence[Variance] = (),
-    weights: Mapping[str, float] | None = None,
+    weighting: Weighting | None = None,
     min_gain: float = MIN_GAIN,
 ) -> Look:
     """Compare after this block (counted from 1) and say whether the answer is settled.
@@ -87,7 +88,7 @@ def look(
         starts_a,
         starts_b,
         history=history,
-        weights=weights,
+        weighting=weighting,
         min_gain=min_gain,
         confidence=rule.confidence(block),
     )
