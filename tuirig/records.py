@@ -51,6 +51,20 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     load: float | None = None
 
 
+class Cooling(msgspec.Struct, frozen=True, kw_only=True):
+    """The wait before a server start. start_c, end_c: the card's temperature before and after.
+
+    target_c: the card was to be no warmer; None without a gate (no GPU, no temperature).
+    reached: it was within the time limit.
+    """
+
+    seconds: float = 0.0
+    start_c: float | None = None
+    end_c: float | None = None
+    target_c: float | None = None
+    reached: bool = True
+
+
 class MemoryParts(msgspec.Struct, frozen=True, kw_only=True):
     """The server's memory by purpose in MiB, from its own allocation lines."""
 
