@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable
 
 from textual.app import App, SystemCommand
+from textual.driver import Driver
 from textual.screen import Screen
 
 from tuirig.errors import ExitCode, TuirigError
@@ -46,7 +47,7 @@ class TuirigApp(App[None]):
         self.push_screen(self.main)
         loop = asyncio.get_running_loop()
         for number, code in SIGNALS.items():
-            loop.add_signal_handler(number, self._end, code)
+            loop.add_signal_handler(number, self.end, code)
 
     def on_unmount(self) -> None:
         """Give the signals back."""
@@ -54,12 +55,22 @@ class TuirigApp(App[None]):
         for number in SIGNALS:
             loop.remove_signal_handler(number)
 
-    def _end(self, code: ExitCode) -> None:
+    def end(self, code: ExitCode) -> None:
+        """Requests closed, server stopped, terminal restored, then the exit code."""
+
         async def end() -> None:
             await self.main.close_session()
             self.exit(return_code=code)
 
         self.run_worker(end(), group="end", exclusive=True)
+
+    def get_driver_class(self) -> type[Driver]:
+        """On Unix, a driver that survives the loss of its terminal."""
+        if os.name != "posix":
+            return super().get_driver_class()
+        from tuirig.tui.driver import TerminalDriver
+
+        return TerminalDriver
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action of the main screen, then the theme."""

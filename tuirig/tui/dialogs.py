@@ -90,7 +90,7 @@ class KeyHelp(ModalScreen[None]):
 
     BINDINGS = [*CLOSE, Binding("question_mark,f1,q,enter", "close", "Back", show=False)]
     WORDS = (
-        ("kept", "share of drafted tokens that the target accepted (acceptance rate)"),
+        ("kept", "share of drafted tokens accepted (acceptance rate)"),
         ("a step", "tokens per verification step, the target's own included"),
         ("none", "the server without a drafter; gains are against it"),
         ("–", "unknown, never 0"),

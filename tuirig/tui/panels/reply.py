@@ -24,10 +24,8 @@ def title(view: View) -> str:
 
 
 def amount(view: View) -> str:
-    """How far the reply is."""
-    if view.streaming:
-        return f"{view.predicted_n} of {view.streaming.token_limit} tokens"
-    if view.last_reply:
+    """How long the reply became; the header counts while it streams (a title repaints a panel)."""
+    if view.last_reply and not view.streaming:
         return f"{view.last_reply.predicted_n} tokens"
     return ""
 

@@ -34,6 +34,8 @@ def state_spans(view: View) -> Line:
         parts += [" ", Span(server.setting, "title")]
     if server.state is ServerState.STARTING:
         parts.append(Span(f" {server.seconds:.1f} s", "dim"))
+    if view.streaming:
+        parts.append(Span(f" {view.predicted_n}/{view.streaming.token_limit}", "dim"))
     return line(*parts)
 
 
