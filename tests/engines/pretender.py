@@ -8,10 +8,13 @@ request.
 
 from __future__ import annotations
 
-import os
 import sys
-import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+print("0.00.000.001 I srv  llama_server: pretending", file=sys.stderr, flush=True)
+
+import os  # noqa: E402 - the line above comes before slow imports
+import time  # noqa: E402
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # noqa: E402
 
 MODE, ARGS = sys.argv[1], sys.argv[2:]
 PROPS = {
@@ -46,6 +49,5 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-print("0.00.000.001 I srv  llama_server: pretending", file=sys.stderr, flush=True)
 port = int(ARGS[ARGS.index("--port") + 1])
 ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
