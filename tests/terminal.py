@@ -101,7 +101,7 @@ class Terminal:
         """All output without escape sequences."""
         return _ESCAPES.sub("", self.output.decode("utf-8", "replace"))
 
-    def wait_for(self, pattern: str, *, timeout_s: float = 30, since: int = 0) -> float:
+    def wait_for(self, pattern: str, *, timeout_s: float = 90, since: int = 0) -> float:
         """Wait until the output from byte `since` on matches; seconds since the start.
 
         Raises AssertionError with the end of the output.
@@ -122,7 +122,7 @@ class Terminal:
                     f"{pattern!r} did not appear (exit {self.process.poll()}):\n{shown[-2000:]}"
                 )
 
-    def wait(self, timeout_s: float = 30) -> int:
+    def wait(self, timeout_s: float = 60) -> int:
         """Read until the child ends; its exit code."""
         deadline = time.monotonic() + timeout_s
         while self.process.poll() is None and time.monotonic() < deadline:

@@ -80,7 +80,7 @@ async def test_a_frame_of_tokens_paints_about_its_own_letters(
         )
         painted = Painted(monkeypatch)
         await frame(driver, TextArrived(text="a function that ", predicted_n=12, tok_s=90.0))
-        assert 0 < painted.take() <= 40
+        assert 0 < painted.take() <= 60
 
 
 async def test_moving_the_cursor_paints_two_cells_of_the_grid(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.board import Cell, CellState
 from tuirig.tui import figures
-from tuirig.tui.spans import Line, Span, line
+from tuirig.tui.spans import Line, Span, line, wrap
 from tuirig.tui.view import View
 
 #: Cell widths to choose from, the first where all columns fit.
@@ -122,7 +124,13 @@ def details(view: View, refusal: str, cells: int) -> list[Line]:
     name = Span(f"{view.cursor}", "title")
     failure = view.board.failure(view.cursor)
     if failure:
-        lines = [line(Span("! ", "bad"), name, Span(f"  {failure.message}", "bad"))]
+        indent = cell_len(f"! {view.cursor}  ")
+        rows = wrap(" " * indent + failure.message, cells)
+        first = rows[0][indent:]
+        lines = [line(Span("! ", "bad"), name, Span(f"  {first}", "bad"))]
+        lines += [
+            line(Span(f"  {row}", "bad")) for row in wrap(" ".join(rows[1:]), cells - 2) if row
+        ]
         lines += [line(Span(f"  {text.strip()}", "dim")) for text in failure.evidence[-2:]]
         if failure.hint:
             lines.append(line(f"  next: {failure.hint}"))
