@@ -106,6 +106,10 @@ class ServerError(TuirigError):
         super().__init__(message, hint=hint, evidence=evidence, exit_code=ExitCode.SERVER)
 
 
+class DoesNotFitError(ServerError):
+    """The server failed for want of memory, the card's or the machine's."""
+
+
 class NotProvenError(TuirigError):
     """Measured or ready, but drafting is not proven: the figures do not count."""
 

@@ -11,6 +11,7 @@ from tuirig.engines.llamacpp.capabilities import (
     Capabilities,
     parse_help,
     parse_version,
+    program_mark,
     read_capabilities,
 )
 from tuirig.errors import ExitCode, ServerError
@@ -232,6 +233,15 @@ async def test_a_changed_program_or_library_is_asked_again(program: Path, change
     await read_twice(program)
     os.utime(program.with_name(changed), ns=(1, 1))
     assert (await read_twice(program))[1] == 2
+
+
+@pytest.mark.parametrize("changed", ["llama-server", "libggml-cpu.so"])
+def test_a_mark_tells_builds_of_one_label_apart(program: Path, changed: str) -> None:
+    program.with_name("libggml-cpu.so").write_bytes(b"old")
+    before = program_mark(program)
+    assert program_mark(program) == before
+    os.utime(program.with_name(changed), ns=(1, 1))
+    assert program_mark(program) != before
 
 
 async def test_a_broken_cache_is_written_anew(program: Path, home: Path) -> None:

@@ -80,6 +80,13 @@ def test_without_a_drafter(build: str) -> None:
     ]
 
 
+def test_several_slots_share_one_cache() -> None:
+    argv = command("none", slots=8)
+    at = argv.index("-np")
+    assert argv[at : at + 4] == ["-np", "8", "-kvu", "--metrics"]
+    assert "no cache that slots share" in refused("none", "2025-05", slots=8).message
+
+
 @pytest.mark.parametrize(
     ("build", "setting", "drafting"),
     [

@@ -140,6 +140,8 @@ def test_failures_of_other_machines(line: str, returncode: int, message: str) ->
     assert cause.message.startswith(message)
     assert cause.evidence[-1] == line
     assert cause.port_in_use == ("bind" in line)
+    assert cause.known == (returncode != 3)
+    assert cause.out_of_memory == ("memory" in message or returncode == -9)
 
 
 def test_an_unknown_failure_is_told_by_its_first_error() -> None:

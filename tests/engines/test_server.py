@@ -22,7 +22,14 @@ from tests.processes import OWNER, group, is_alive, until
 from tuirig.engines.base import Command, RunningServer
 from tuirig.engines.llamacpp.engine import LlamaCpp
 from tuirig.engines.llamacpp.server import Limits
-from tuirig.errors import ExitCode, InUseError, MissingError, ServerError, TuirigError
+from tuirig.errors import (
+    DoesNotFitError,
+    ExitCode,
+    InUseError,
+    MissingError,
+    ServerError,
+    TuirigError,
+)
 from tuirig.events import Event, ServerChanged, ServerState
 from tuirig.hosts.base import PortHolder
 from tuirig.hosts.local import LocalHost, LocalProcess
@@ -87,9 +94,12 @@ class Bench:
 
     async def fails(self, setting: str = "none", **changes: Any) -> TuirigError:
         """The error of a start that must fail and must leave nothing behind."""
-        with pytest.raises(TuirigError) as raised:
-            async with self.running(setting, **changes):
-                raise AssertionError("it must not become ready")
+        for _ in range(10):
+            with pytest.raises(TuirigError) as raised:
+                async with self.running(setting, **changes):
+                    raise AssertionError("it must not become ready")
+            if "the log does not say why" not in raised.value.message:
+                break  # a busy llama-server loses its last words, see Cause.known
         assert self.states[-1] is ServerState.FAILED
         assert self.events[-1].line == raised.value.message
         for process in self.host.processes:
@@ -323,6 +333,7 @@ async def test_a_server_that_dies_later(tiny_gemma4_rig: Rig) -> None:
             os.kill(server.pid, signal.SIGKILL)
             await until(lambda: used.returncode is not None, "its death is seen")
             server.check_alive()
+    assert isinstance(raised.value, DoesNotFitError)  # the kernel kills like this, too
     assert "the server died" in raised.value.message and "SIGKILL" in raised.value.message
     assert raised.value.evidence
     assert used.states[-2:] == [ServerState.READY, ServerState.FAILED]

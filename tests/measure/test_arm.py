@@ -19,7 +19,7 @@ from tuirig.errors import ServerError
 from tuirig.events import ArmDone, Event, Progress, ReplyDone, ignore
 from tuirig.measure.arm import measure_arm
 from tuirig.measure.prompts import choose
-from tuirig.records import Arm, CardInfo, FileIdentity, Reading
+from tuirig.records import Arm, CardInfo, FileIdentity, Reading, Reply
 from tuirig.rigs.schema import ModelFile, Rig, Server
 from tuirig.rigs.settings import parse_setting
 
@@ -115,3 +115,20 @@ async def test_a_reply_that_fails_fails_the_arm_and_the_others_have_gone_out() -
     assert caught.value is death
     assert len([event for event in events if isinstance(event, ReplyDone)]) == 2
     assert not [event for event in events if isinstance(event, ArmDone)]
+
+
+async def test_a_reply_is_kept_before_anybody_is_told() -> None:
+    order: list[tuple[str, str]] = []
+
+    async def keep(reply: Reply) -> None:
+        order.append(("kept", reply.prompt_id))
+
+    def told(event: Event) -> None:
+        if isinstance(event, ReplyDone):
+            order.append(("told", event.reply.prompt_id))
+
+    async with fake_server(PLAIN) as running:
+        await arm_of(running, keep=keep, emit=told)
+    assert order == [
+        ("kept", "code-1"), ("told", "code-1"), ("kept", "advice-1"), ("told", "advice-1"),
+    ]  # fmt: skip

@@ -83,12 +83,17 @@ class Engine(Protocol):
     def build(self) -> str:
         """The program's own label (`--version`), for records and messages only."""
 
+    @property
+    def mark(self) -> str:
+        """Changes with the program's files, also where its label stays the same. Blocks."""
+
     def command(
-        self, rig: Rig, setting: Setting, *, port: int, paths: Mapping[str, str]
+        self, rig: Rig, setting: Setting, *, port: int, paths: Mapping[str, str], slots: int = 1
     ) -> Command:
         """The command line of a setting.
 
-        paths: resolved files, key "target" and one per drafter row that has a file.
+        paths: resolved files, key "target" and one per drafter row that has a file. slots:
+        requests at once; more than one share one cache.
         Raises TuirigError where this build can't run the setting, with what it offers instead.
         """
 

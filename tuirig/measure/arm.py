@@ -26,14 +26,15 @@ async def measure_arm(
     started_at: str,
     emit: Emit,
     read: Callable[[], Awaitable[Reading]] | None = None,
+    keep: Callable[[Reply], Awaitable[None]] | None = None,
     target: FileIdentity | None = None,
     drafter: FileIdentity | None = None,
 ) -> Arm:
     """Measure every prompt, `repeats` times round, against a ready server.
 
-    started_at: when the server was started (UTC, ISO 8601). Emits Progress in replies, what
-    measure_reply emits, and ArmDone; an arm whose drafting is not proven is complete, too, and its
-    proof says why. Raises ServerError with the first reply that fails; those before it have gone
+    started_at: when the server was started (UTC, ISO 8601). read, keep: see measure_reply. Emits
+    Progress in replies, what measure_reply emits, and ArmDone; an arm whose drafting is not proven
+    is complete, too, and its proof says why. Raises ServerError with the first reply that fails; those before it have gone
     out as ReplyDone.
     """
     setting = server.setting
@@ -51,6 +52,7 @@ async def measure_arm(
                 seed=seed,
                 emit=emit,
                 read=read,
+                keep=keep,
             )
         )
     emit(Progress(what=f"measuring {setting}", done=len(wanted), total=len(wanted), unit="replies"))

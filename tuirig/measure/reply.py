@@ -41,11 +41,13 @@ async def measure_reply(
     seed: int = 42,
     emit: Emit,
     read: Callable[[], Awaitable[Reading]] | None = None,
+    keep: Callable[[Reply], Awaitable[None]] | None = None,
 ) -> Reply:
     """Generate one reply and measure it.
 
     read: takes a reading of the card; awaited before the request and after the reply, like every
-    other question to the server, never between. Emits ReplyStarted, a TextArrived per event with
+    other question to the server, never between. keep: stores the reply, before ReplyDone tells of
+    it. Emits ReplyStarted, a TextArrived per event with
     text, and ReplyDone. Cancelling stops the generation; the caller then awaits
     server.wait_idle() before the next request. Raises ServerError.
     """
@@ -111,6 +113,8 @@ async def measure_reply(
         reading_before=reading_before,
         reading_after=reading_after,
     )
+    if keep is not None:
+        await keep(reply)
     emit(ReplyDone(setting=setting, reply=reply))
     return reply
 

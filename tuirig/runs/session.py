@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,9 +97,11 @@ class Session:
 
         return Sampler(self.card, self._emit, hz=self._rate_hz, pid=self._server_pid)
 
-    def command(self, setting: Setting) -> Command:
+    def command(self, setting: Setting, slots: int = 1) -> Command:
         """The command line of a setting, without starting it. Raises as Engine.command does."""
-        return self.engine.command(self.rig, setting, port=self._port, paths=self._paths())
+        return self.engine.command(
+            self.rig, setting, port=self._port, paths=self._paths(), slots=slots
+        )
 
     def refusal(self, setting: Setting) -> str:
         """Why this build or these files can't run a setting; empty when they can."""
@@ -109,9 +111,10 @@ class Session:
             return error.message if isinstance(error, TuirigError) else str(error)
         return ""
 
-    async def restart(self, setting: Setting) -> None:
+    async def restart(self, setting: Setting, slots: int = 1) -> None:
         """Stop what runs and start a setting; returns when it is ready.
 
+        slots: requests that the server takes at once.
         Raises ServerError, InUseError or MissingError after the events that tell of it, and
         NotProvenError when the server is up (and stays up) but does not draft although asked to.
         """
@@ -119,7 +122,7 @@ class Session:
         if self._any_port:
             holder = await asyncio.to_thread(self.host.port_holder, self._port)
             self._port = self.host.free_port() if holder else self._port
-        command = self.command(setting)
+        command = self.command(setting, slots)
         await asyncio.to_thread(self.card.remember_floor)
         self._started_at = _now()
         self._failure = None
@@ -238,10 +241,15 @@ class Session:
         *,
         tokens: int = DEFAULT_TOKENS,
         temperature: float = 0.0,
+        repeats: int = 1,
+        keep: Callable[[Reply], Awaitable[None]] | None = None,
         target: FileIdentity | None = None,
         drafter: FileIdentity | None = None,
     ) -> Arm:
-        """Measure the running setting with several prompts: one arm."""
+        """Measure the running setting with several prompts, `repeats` times round: one arm.
+
+        keep: stores each reply before anybody is told of it.
+        """
         from tuirig.measure.arm import measure_arm
 
         server = self._require_server()
@@ -254,9 +262,11 @@ class Session:
                 prompts,
                 tokens=tokens,
                 temperature=temperature,
+                repeats=repeats,
                 started_at=self._started_at,
                 emit=self._emit,
                 read=self.read_card,
+                keep=keep,
                 target=target,
                 drafter=drafter,
             )

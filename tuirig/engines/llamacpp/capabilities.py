@@ -137,7 +137,8 @@ async def read_capabilities(host: Host, program: Path, env: Mapping[str, str]) -
     Raises ServerError if it does not answer like a llama-server.
     """
     cache = cache_folder() / "capabilities" / f"{_digest([str(program)])}.json"
-    identity = await asyncio.to_thread(_identity, program)
+    # A newer tuirig may read the text in another way.
+    identity = f"{__version__} {await asyncio.to_thread(program_mark, program)}"
     known = await asyncio.to_thread(_read_cache, cache)
     if known is not None and known.identity == identity:
         return known.capabilities
@@ -170,16 +171,17 @@ def _read_cache(path: Path) -> _Cached | None:
         return None  # asked again and written anew
 
 
-def _identity(program: Path) -> str:
-    """Changes with the program, the libraries beside it and the reader of the text.
+def program_mark(program: Path) -> str:
+    """Changes with the program and the libraries beside it; a build's label may stay the same.
 
-    The libraries count because recent builds keep the flags in libllama-server-impl.
+    The libraries count because recent builds keep flags and kernels in them.
     """
-    files = [program, *sorted(program.resolve().parent.glob("libllama*"))]
-    facts = [__version__]
-    for file in files:
+    folder = program.resolve().parent
+    libraries = (*folder.glob("libllama*"), *folder.glob("libggml*"))
+    facts = []
+    for file in (program, *sorted(libraries)):
         stat = file.stat()
-        facts.append(f"{file} {stat.st_size} {stat.st_mtime_ns} {stat.st_ino}")
+        facts.append(f"{file.name} {stat.st_size} {stat.st_mtime_ns}")
     return _digest(facts)
 
 

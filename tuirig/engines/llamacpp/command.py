@@ -45,10 +45,12 @@ def build_command(
     *,
     port: int,
     paths: Mapping[str, str],
+    slots: int = 1,
 ) -> Command:
     """The command line of a setting; the API key is not in it.
 
-    paths: resolved files, key "target" and one per drafter row that has a file.
+    paths: resolved files, key "target" and one per drafter row that has a file. slots: requests
+    at once; more than one share one cache, so that each step is one pass over all of them.
     Raises TuirigError naming the flag, type or value that this build does not have and what it
     offers instead; MissingError for a file that paths lacks.
     """
@@ -60,15 +62,15 @@ def build_command(
     except ValueError as error:
         raise TuirigError(str(error), exit_code=ExitCode.USAGE) from None
     args = _checked(capabilities, rig.server.args, f"rig {rig.name}, server.args")
-    argv = [program, "-m", _file(paths, TARGET, rig), *args, *_managed(capabilities, port)]
+    argv = [program, "-m", _file(paths, TARGET, rig), *args, *_managed(capabilities, port, slots)]
     if drafter is not None:
         argv += _drafting(capabilities, rig, drafter, setting, paths, args)
     return Command(argv=tuple(argv), env=dict(rig.server.env), port=port)
 
 
-def _managed(capabilities: Capabilities, port: int) -> Iterator[str]:
+def _managed(capabilities: Capabilities, port: int, slots: int) -> Iterator[str]:
     """What every arm has in common, as far as the build has it."""
-    yield from ("--host", LOOPBACK, "--port", str(port), "-np", "1")
+    yield from ("--host", LOOPBACK, "--port", str(port), *_slots(capabilities, slots))
 
     def listed(spelling: str) -> Flag | None:
         found = capabilities.spelling(spelling)
@@ -76,8 +78,8 @@ def _managed(capabilities: Capabilities, port: int) -> Iterator[str]:
 
     if listed("--metrics"):
         yield "--metrics"
-    slots = listed("--slots")
-    if slots and slots.default == "disabled":
+    slot_states = listed("--slots")
+    if slot_states and slot_states.default == "disabled":
         yield "--slots"
     if listed("-fit"):
         yield from ("-fit", "off")
@@ -94,6 +96,18 @@ def _managed(capabilities: Capabilities, port: int) -> Iterator[str]:
     colors = listed("--log-colors")
     if colors and colors.argument:
         yield from ("--log-colors", "off")
+
+
+def _slots(capabilities: Capabilities, slots: int) -> Iterator[str]:
+    yield from ("-np", str(slots))
+    if slots > 1:
+        unified = capabilities.spelling("-kvu", "--kv-unified")
+        if unified is None:
+            raise _unfit(
+                f"this llama-server ({capabilities.build}) has no cache that slots share (-kvu)",
+                "use a newer build",
+            )
+        yield unified
 
 
 def _drafting(

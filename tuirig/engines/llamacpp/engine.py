@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from tuirig.engines.base import Command
-from tuirig.engines.llamacpp.capabilities import Capabilities, read_capabilities
+from tuirig.engines.llamacpp.capabilities import Capabilities, program_mark, read_capabilities
 from tuirig.engines.llamacpp.command import build_command
 from tuirig.engines.llamacpp.server import Limits, LlamaServer, run_server
 from tuirig.errors import MissingError
@@ -46,12 +46,17 @@ class LlamaCpp:
         """The program's own label (`--version`), for records and messages only."""
         return self.capabilities.build
 
+    @property
+    def mark(self) -> str:
+        """Changes with the program's files. Blocks on the disk."""
+        return program_mark(self.program)
+
     def command(
-        self, rig: Rig, setting: Setting, *, port: int, paths: Mapping[str, str]
+        self, rig: Rig, setting: Setting, *, port: int, paths: Mapping[str, str], slots: int = 1
     ) -> Command:
         """The command line of a setting (see build_command)."""
         return build_command(
-            self.capabilities, str(self.program), rig, setting, port=port, paths=paths
+            self.capabilities, str(self.program), rig, setting, port=port, paths=paths, slots=slots
         )
 
     def running(

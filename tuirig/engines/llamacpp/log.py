@@ -25,12 +25,18 @@ _LINE_WIDTH = 300
 
 @dataclass(frozen=True)
 class Cause:
-    """One sentence, the lines that show it and the next step (may be empty)."""
+    """One sentence, the lines that show it and the next step (may be empty).
+
+    known: the log says it. A llama-server that exits on a busy machine may lose its last lines
+    (they are written by a thread of its own, which is not waited for).
+    """
 
     message: str
     evidence: tuple[str, ...] = ()
     hint: str = ""
     port_in_use: bool = False
+    known: bool = True
+    out_of_memory: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class _Sign:
     pattern: str
     message: str
     hint: str = ""
+    out_of_memory: bool = False
 
 
 #: The first that stands in the log wins: from what can mean one thing only to the general.
@@ -122,12 +129,14 @@ _SIGNS = (
         r"|failed to allocate (?:CUDA|Vulkan|ROCm|SYCL|MTL)\S* buffer",
         "the card has not enough free memory",
         "use a smaller -c, a smaller file or a shorter draft length; see who else holds the card",
+        out_of_memory=True,
     ),
     _Sign(
         r"ggml_aligned_malloc: insufficient memory|failed to allocate CPU\S* buffer"
         r"|failed to allocate buffer for|std::bad_alloc|unable to allocate (\S+) buffer",
         "there is not enough memory",
         "use a smaller -c or a smaller file",
+        out_of_memory=True,
     ),
     _Sign(
         r"fattn[\w-]*\.(?:cu|cpp)",
@@ -195,6 +204,7 @@ def failure_cause(lines: Sequence[str], returncode: int | None) -> Cause:
                     _shown([line]),
                     sign.hint.format(*groups, file=_file(lines)),
                     port_in_use="couldn't bind" in line,
+                    out_of_memory=sign.out_of_memory,
                 )
     if returncode == -signal.SIGSEGV and any("gemma4-assistant" in line for line in lines):
         return Cause(
@@ -204,12 +214,18 @@ def failure_cause(lines: Sequence[str], returncode: int | None) -> Cause:
         )
     if returncode in _BY_SIGNAL:
         message, hint = _BY_SIGNAL[returncode]
-        return Cause(message, _shown(_errors(lines)[:_LINES_SHOWN] or _tail(lines)), hint)
+        shown = _shown(_errors(lines)[:_LINES_SHOWN] or _tail(lines))
+        return Cause(message, shown, hint, out_of_memory=returncode == -signal.SIGKILL)
     errors = _errors(lines)
     if errors:
         telling = [line for line in errors if not _LAST_WORDS.search(line)] or errors
         return Cause(plain(telling[0]), _shown(errors[:_LINES_SHOWN]), "")
-    return Cause("the log does not say why", _shown(_tail(lines)), "run the command by hand")
+    return Cause(
+        "the log does not say why",
+        _shown(_tail(lines)),
+        "start it again (on a busy machine the last lines get lost), or run the command by hand",
+        known=False,
+    )
 
 
 def silent_drafter(lines: Iterable[str]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from tuirig.engines.base import Command, Counters
 from tuirig.engines.llamacpp import log
 from tuirig.engines.llamacpp.log_file import LogFile, new_log_path
 from tuirig.engines.llamacpp.metrics import parse_metrics
-from tuirig.errors import InUseError, ServerError, TuirigError
+from tuirig.errors import DoesNotFitError, InUseError, ServerError, TuirigError
 from tuirig.events import Emit, ServerChanged, ServerState
 from tuirig.hosts.base import Host, Process
 from tuirig.hosts.ports import LOOPBACK
@@ -99,7 +99,8 @@ class LlamaServer:
         if self._process.returncode is not None:
             # Not what was logged while it loaded: that did no harm.
             lines = self._log_file.tail(_CRASH_LINES, since_read=True) or self.log_tail(2)
-            raise _death("the server died", lines, self._process.returncode)
+            returncode = self._process.returncode
+            raise _death("the server died", log.failure_cause(lines, returncode), returncode)
 
     async def is_speculative(self) -> bool | None:
         """Whether a drafter is active (/slots), None where the build does not say."""
@@ -319,7 +320,7 @@ class _Start:
                     )
                 await asyncio.wait((gone,), timeout=_step(now - began))
                 if gone.done():
-                    raise self._failed_start()
+                    raise await self._failed_start()
         finally:
             gone.cancel()
         return await self._require_ours()
@@ -338,7 +339,7 @@ class _Start:
         except httpx2.TransportError as error:
             await _dying(self._process)
             if self._process.returncode is not None:
-                raise self._failed_start() from error
+                raise await self._failed_start() from error
             raise ServerError(
                 f"the server broke off the first reply: {error}", evidence=self._log_file.tail(3)
             ) from error
@@ -390,7 +391,7 @@ class _Start:
         """Something else answers on our port; ours may just be finding out."""
         await _dying(self._process)
         if self._process.returncode is not None:
-            return self._failed_start()
+            return await self._failed_start()
         holder = await asyncio.to_thread(self._host.port_holder, self._command.port)
         return ServerError(
             f"another server answers on port {self._command.port}: {why}",
@@ -398,15 +399,22 @@ class _Start:
             hint="end it, or start again: tuirig takes another port",
         )
 
-    def _failed_start(self) -> TuirigError:
+    async def _failed_start(self) -> TuirigError:
         self._log_file.read_on()
         returncode = self._process.returncode
-        return _death("the server did not start", self._log_file.lines, returncode)
+        cause = log.failure_cause(self._log_file.lines, returncode)
+        if not cause.known:
+            # The lost line may be the one about the port.
+            await _require_free_port(self._host, self._command.port)
+        return _death("the server did not start", cause, returncode)
 
 
-def _death(what: str, lines: list[str] | tuple[str, ...], returncode: int | None) -> TuirigError:
-    cause = log.failure_cause(lines, returncode)
-    kind = InUseError if cause.port_in_use else ServerError
+def _death(what: str, cause: log.Cause, returncode: int | None) -> TuirigError:
+    kind: type[InUseError] | type[ServerError] = ServerError
+    if cause.port_in_use:
+        kind = InUseError
+    elif cause.out_of_memory:
+        kind = DoesNotFitError
     return kind(
         f"{what}: {cause.message} ({_exit_text(returncode)})",
         evidence=cause.evidence,
@@ -432,7 +440,7 @@ def _exit_text(returncode: int | None) -> str:
 
 
 async def _require_free_port(host: Host, port: int) -> None:
-    """Raises InUseError naming who listens."""
+    """Raises InUseError naming who listens on a port."""
     holder = await asyncio.to_thread(host.port_holder, port)
     if holder is not None:
         who = f"{holder.name or 'a process'} (pid {holder.pid})" if holder.pid else "a process"
