@@ -21,6 +21,10 @@ from tuirig.tui.dialogs import Choice, KeyHelp, RigPicker
 from tuirig.tui.widgets import RigList
 
 
+#: Tokens of a reply that is still streaming when the next key comes.
+LONG = 1900
+
+
 async def choose(driver: Driver, setting: Setting) -> None:
     """Move the cursor by keys alone."""
     view = driver.screen.view
@@ -70,12 +74,14 @@ async def test_space_starts_a_server_when_none_runs_and_cancels_when_pressed_aga
 ) -> None:
     async with driving(tiny_gemma4_rig) as driver:
         view = driver.screen.view
+        driver.screen.tokens = LONG
         await driver.press("space")
         await driver.until(lambda: view.streaming and view.predicted_n > 2)
         await driver.press("space")
         await driver.until_quiet()
         await driver.until_state("ready")
         assert not view.board.replies(NONE)
+        driver.screen.tokens = 16
         await driver.press("space")
         await driver.until(lambda: view.board.replies(NONE))
 
@@ -117,6 +123,7 @@ def names_below() -> list[str]:
 async def test_a_restart_while_a_reply_streams_ends_it_first(tiny_gemma4_rig: Rig) -> None:
     async with driving(tiny_gemma4_rig) as driver:
         view = driver.screen.view
+        driver.screen.tokens = LONG
         await driver.press("space")
         await driver.until(lambda: view.streaming and view.predicted_n > 2)
         await choose(driver, Setting("q4_0", 1))

@@ -21,7 +21,7 @@ from tuirig.measure.prompts import PROMPTS, choose
 from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.board import CellState
 from tuirig.runs.catalog import FoundRig, Listing
-from tuirig.runs.session import Kept, Session
+from tuirig.runs.session import DEFAULT_TOKENS, Kept, Session
 from tuirig.tui.bridge import Bridge
 from tuirig.tui.dialogs import Choice, KeyHelp, RigPicker
 from tuirig.tui.holder import SessionHolder
@@ -68,6 +68,7 @@ class MainScreen(Screen[None]):
         super().__init__()
         self.listings = listings
         self.view = View(first.rig)
+        self.tokens = DEFAULT_TOKENS
         self.frozen = False
         self.kept: Kept | None = None
         self.jobs = Jobs(
@@ -233,7 +234,7 @@ class MainScreen(Screen[None]):
 
         async def stream(session: Session) -> None:
             await self._ready(session, session.server.setting if session.server else chosen)
-            await session.stream(prompt)
+            await session.stream(prompt, tokens=self.tokens)
 
         self._start("stream", stream)
 
@@ -243,7 +244,7 @@ class MainScreen(Screen[None]):
 
         async def measure(session: Session) -> None:
             await self._ready(session, setting)
-            await session.measure(choose(ARM_PROMPTS))
+            await session.measure(choose(ARM_PROMPTS), tokens=self.tokens)
 
         self._start("measure", measure)
 
