@@ -106,10 +106,18 @@ def _nearest(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if path.exists())
 
 
+def _requirements() -> list[str]:
+    """What tuirig's installation asks for; nothing is known of a bare folder of source files."""
+    try:
+        return metadata.requires("tuirig") or []
+    except metadata.PackageNotFoundError:
+        return []
+
+
 def _packages() -> Iterator[Finding]:
     needed = [
         requirement.split(";")[0].split("[")[0]
-        for requirement in metadata.requires("tuirig") or ()
+        for requirement in _requirements()
         if "extra ==" not in requirement
     ]
     names = [_distribution(requirement) for requirement in needed]
