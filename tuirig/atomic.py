@@ -15,11 +15,10 @@ def write_atomically(path: Path, data: str | bytes) -> None:
     target = Path(os.path.realpath(path))
     temporary = _write_beside(target, data)
     try:
-        os.replace(temporary, target)
+        put_in_place(temporary, target)
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
 
 
 def create_atomically(path: Path, data: str | bytes) -> None:
@@ -35,6 +34,12 @@ def create_atomically(path: Path, data: str | bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def put_in_place(part: Path, path: Path) -> None:
+    """Give a complete, synced file in the same folder its name. Raises OSError; it then stays."""
+    os.replace(part, path)
     _sync_folder(path.parent)
 
 

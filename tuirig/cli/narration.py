@@ -7,7 +7,7 @@ import sys
 from tuirig.cli.output import is_screen, say
 from tuirig.events import Event, Failed, Progress, ReplyDone, ServerChanged, ServerState
 from tuirig.records import Reply
-from tuirig.tui.figures import rate, share
+from tuirig.tui.figures import clock, rate, share
 
 
 class Narrator:
@@ -94,4 +94,9 @@ def _amount(event: Progress) -> str:
         done, total = f"{event.done / 1e6:.0f}", f"{(event.total or 0) / 1e6:.0f} MB"
     else:
         done, total = f"{event.done:g}", f"{event.total or 0:g} {event.unit}".rstrip()
-    return f"{done} of {total}" if event.total is not None else f"{done}"
+    amount = f"{done} of {total}" if event.total is not None else f"{done}"
+    if event.unit == "B" and event.per_s is not None:
+        amount += f"  {event.per_s / 1e6:.1f} MB/s"
+    if event.left_s is not None:
+        amount += f"  {clock(event.left_s)} left"
+    return amount

@@ -82,6 +82,7 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     _serve(commands)
     _stop(commands)
     _profiles(commands)
+    _repack(commands)
     _doctor(commands)
     return parser, commands.choices
 
@@ -333,6 +334,44 @@ over a shipped one of the same name.
     )
     parser.add_argument(
         "--card", metavar="NAME", help="only those of cards with NAME in their name"
+    )
+    _json(parser)
+
+
+def _repack(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "repack",
+        "store a QAT checkpoint as Q4_0 without rounding it again",
+        """\
+Write a checkpoint that was trained for Q4_0 (quantization-aware training) as a GGUF whose
+4-bit values are the trained ones. SNAPSHOT is the folder of its safetensors, TEMPLATE the
+Q8_0 GGUF that llama.cpp's converter made of the same checkpoint: keys and vocabulary are
+taken from it unchanged, and each matrix is checked against it. A group of weights that is
+on no 4-bit grid ends the work with its place; nothing is rounded, nothing is left behind.
+
+With --bf16 the weights are written as they are, in the same layout. With --verify FILE
+nothing is written: FILE is compared with the snapshot, and the exit code is 1 if it is not
+exact. Needs numpy (pip install 'tuirig[repack]').
+
+examples:
+  tuirig repack ~/gemma-4-E2B-assistant drafter-q8_0.gguf drafter-q4_0.gguf
+  tuirig repack ~/gemma-4-E2B-assistant drafter-q8_0.gguf drafter-bf16.gguf --bf16
+  tuirig repack ~/gemma-4-E2B-assistant --verify drafter-q4_0.gguf --json
+""",
+        "repack",
+    )
+    parser.add_argument(
+        "snapshot", metavar="SNAPSHOT", type=Path, help="a folder with safetensors, or such a file"
+    )
+    parser.add_argument(
+        "template", metavar="TEMPLATE.gguf", type=Path, nargs="?", help="the converter's Q8_0 file"
+    )
+    parser.add_argument("out", metavar="OUT.gguf", type=Path, nargs="?", help="the file to write")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--bf16", action="store_true", help="write bf16 instead of Q4_0")
+    what.add_argument(
+        "--verify", metavar="FILE", type=Path, help="compare FILE with the snapshot, write nothing"
     )
     _json(parser)
 

@@ -41,6 +41,13 @@ def memory(mib: float | None) -> str:
     return f"{mib:.0f} MiB" if mib < 1000 else f"{mib / 1024:.2f} GiB"
 
 
+def clock(seconds: float) -> str:
+    """A duration: 0:07, 12:30, 1:02:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def whole(value: float | None, unit: str) -> str:
     """A whole number with a unit: 62 °C."""
     return f"{DASH} {unit}" if value is None else f"{value:.0f} {unit}"
