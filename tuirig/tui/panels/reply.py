@@ -13,7 +13,8 @@ from tuirig.tui.view import View
 FIRST_STEPS = (
     "Arrows choose a cell: row = drafter, column = draft length.",
     "Enter starts the server with it, Space streams a prompt, m measures 12.",
-    "s saves the best one as this card's profile. ? shows every key.",
+    "s saves it as this card's profile. ? shows every key.",
+    "A rig of your own: tuirig rig new NAME, then tuirig NAME.",
 )
 
 
