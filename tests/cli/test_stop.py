@@ -53,9 +53,12 @@ def test_a_server_that_went_on_is_ended(run: Commands, kept: Kept) -> None:
     assert not kept.key_file.exists()
 
 
-def test_doctor_and_check_tell_of_it(run: Commands, kept: Kept) -> None:
+def test_everybody_tells_of_it(run: Commands, kept: Kept) -> None:
     (server,) = [f for f in run("doctor", "--json").json["findings"] if f["what"] == "server"]
     assert f"process {kept.pid}" in server["found"]
     assert server["next"] == "tuirig stop tiny-gemma4"
     assert "tuirig stop tiny-gemma4" in run("rig", "check", "tiny-gemma4").stdout
+    measured = run("measure", "tiny-gemma4", "--setting", "none", "--prompts", "1", "--tokens", "8")
+    assert f"process {kept.pid}, port" in measured.stderr
+    assert "end it: tuirig stop tiny-gemma4" in measured.stderr
     assert run("stop").stdout == "1 server(s) ended\n"

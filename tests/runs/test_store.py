@@ -138,7 +138,7 @@ def test_past_starts_tell_greedy_speeds_of_measured_arms(store: Store) -> None:
     assert start.speeds == {"code-1": pytest.approx(60.0)}
     assert (start.run, start.setting, start.seconds, start.tokens) == (run, "q4_0:1", 20.0, 384)
     assert start.circumstances == circumstances("q4_0:1")
-    assert store.past_starts("example", before=run) == ()
+    assert store.past_starts("example", besides=run) == ()
     assert store.past_starts("other") == ()
 
 

@@ -76,8 +76,7 @@ def _processes(result: Check) -> Iterator[str]:
         yield ""
         yield "others on this card (left alone):"
     for holder in result.holders:
-        ports = f", port {', '.join(map(str, holder.ports))}" if holder.ports else ""
-        yield f"  {holder.name}, process {holder.pid}{ports}, {memory(holder.memory_mib)}"
+        yield f"  {holder}"
     if result.remembered:
         yield ""
         yield "servers of tuirig that run:"

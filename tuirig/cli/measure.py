@@ -57,6 +57,7 @@ def _prompts(options: argparse.Namespace) -> tuple[Prompt, ...]:
 async def _measure(
     options: argparse.Namespace, found: FoundRig, setting: Setting, prompts: tuple[Prompt, ...]
 ) -> int:
+    from tuirig.cli.company import tell_of_others
     from tuirig.runs.measuring import measure_setting
     from tuirig.runs.opening import open_session
 
@@ -64,6 +65,7 @@ async def _measure(
     try:
         # The card is read before and after each reply; a look beside the work would cost CPU.
         async with open_session(found, narrator, rate_hz=0) as session:
+            await tell_of_others(session.card)
             outcome = await measure_setting(
                 session,
                 setting,

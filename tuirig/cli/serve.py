@@ -45,6 +45,7 @@ def _key(path: Path | None) -> tuple[str, str]:
 async def _serve(
     options: argparse.Namespace, found: FoundRig, setting: Setting | None, key: str, source: str
 ) -> int:
+    from tuirig.cli.company import tell_of_others
     from tuirig.runs.opening import open_session
 
     narrator = Narrator()
@@ -52,6 +53,7 @@ async def _serve(
         async with open_session(
             found, narrator, rate_hz=0, port=options.port, api_key=key
         ) as session:
+            await tell_of_others(session.card)
             chosen = setting or await _profile_setting(session, options.profile)
             say(session.command(chosen).shell())
             await session.restart(chosen)

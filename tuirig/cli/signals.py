@@ -42,6 +42,9 @@ async def _until_signal(command: Coroutine[None, None, int]) -> int:
     try:
         await asyncio.wait((task,))
     finally:
+        if received:
+            # The program ends now: one more must not break off Python's own ending.
+            signal.pthread_sigmask(signal.SIG_BLOCK, _CODES)
         for number in _CODES:
             loop.remove_signal_handler(number)
     if received and task.cancelled():

@@ -15,6 +15,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _stop(rig: str | None) -> int:
+    from tuirig.hosts.remembered import remembered_servers
     from tuirig.runs.serving import end, leftovers
 
     ended = 0
@@ -22,5 +23,8 @@ async def _stop(rig: str | None) -> int:
         say(f"ending {server.label}: process {server.pid}, port {server.port}")
         await end(server)
         ended += 1
+    for server in remembered_servers():
+        if rig in (None, server.label):
+            say(f"left alone: {server.label}, used by tuirig, process {server.owner_pid}")
     answer(f"{ended} server(s) ended" if ended else "no server of tuirig was left running")
     return ExitCode.OK

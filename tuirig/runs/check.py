@@ -18,6 +18,7 @@ from tuirig.records import CardInfo, Reading
 from tuirig.rigs.schema import TARGET, Rig
 from tuirig.rigs.settings import Setting
 from tuirig.runs.catalog import FoundRig, prepare
+from tuirig.runs.holders import Holder, others_on
 from tuirig.runs.opening import engine_of, host_of
 
 _MIB = 1024 * 1024
@@ -66,15 +67,6 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     fits: bool | None = None
 
 
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody else's process on the card. ports: where it listens."""
-
-    pid: int
-    name: str
-    memory_mib: float | None = None
-    ports: tuple[int, ...] = ()
-
-
 class Check(msgspec.Struct, frozen=True, kw_only=True):
     """Everything found out. What could not be looked at is None or empty; a problem tells why.
 
@@ -121,9 +113,7 @@ async def check(found: FoundRig, emit: Emit) -> Check:
     reading: Reading | None = None
     holders: tuple[Holder, ...] = ()
     try:
-        info, reading, holders = await asyncio.to_thread(
-            _look_at_card, rig, {server.pid for server in remembered}
-        )
+        info, reading, holders = await asyncio.to_thread(_look_at_card, rig)
     except TuirigError as error:
         problems.append(_problem(error))
     sizes = await asyncio.to_thread(lambda: tuple(_sizes(files)))
@@ -196,36 +186,14 @@ def _refusals(
             yield Problem(message=setting.refusal, next=setting.next, exit_code=ExitCode.BAD_FILE)
 
 
-def _look_at_card(rig: Rig, own: set[int]) -> tuple[CardInfo, Reading, tuple[Holder, ...]]:
+def _look_at_card(rig: Rig) -> tuple[CardInfo, Reading, tuple[Holder, ...]]:
     from tuirig.cards.detect import open_card
 
     card = open_card(rig.card, rig.card_memory_mib)
     try:
-        holders = tuple(
-            Holder(
-                pid=process.pid,
-                name=process.name,
-                memory_mib=process.memory_mib,
-                ports=_ports(process.pid),
-            )
-            for process in card.processes()
-            if process.pid not in own
-        )
-        return card.info, card.read(), holders
+        return card.info, card.read(), others_on(card)
     finally:
         card.close()
-
-
-def _ports(pid: int) -> tuple[int, ...]:
-    """Where a process listens, as far as the system tells."""
-    import psutil
-
-    try:
-        connections = psutil.Process(pid).net_connections("tcp")
-    except psutil.Error:
-        return ()
-    listening = (c.laddr.port for c in connections if c.status == psutil.CONN_LISTEN)
-    return tuple(sorted(set(listening)))
 
 
 def _sizes(files: Mapping[str, Path]) -> Iterator[CheckedFile]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from tuirig.errors import TuirigError
+from tuirig.errors import StoreError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -98,7 +98,7 @@ def open_database(path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> s
     """Open or create the database and bring it to the newest schema. Blocks on the disk.
 
     The connection commits each statement by itself unless a transaction was begun; it may be used
-    from several threads, one at a time. Raises TuirigError with the next step if it can't be
+    from several threads, one at a time. Raises StoreError with the next step if it can't be
     opened, is damaged or was written by a newer tuirig; the file is left as it is.
     """
     import sqlite3
@@ -122,7 +122,7 @@ def open_database(path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> s
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turns SQLite's errors into TuirigError with cause and next step."""
+    """Turns SQLite's errors into StoreError with cause and next step."""
     import sqlite3
 
     try:
@@ -137,7 +137,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mi
     if version and _number(connection, "application_id") != APPLICATION_ID:
         raise _unusable(path, "another program's database")
     if version > len(migrations):
-        raise TuirigError(
+        raise StoreError(
             f"{path} has schema {version}, this tuirig knows up to {len(migrations)}",
             hint="a newer tuirig wrote it: use that one, or move the file away",
         )
@@ -191,18 +191,18 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _explanation(path: Path, error: sqlite3.Error) -> TuirigError:
+def _explanation(path: Path, error: sqlite3.Error) -> StoreError:
     import sqlite3
 
     code = _code(error)
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return TuirigError(
+        return StoreError(
             f"the store of runs {path} is damaged: {error}",
             hint=f"it was left as it is; move it away (mv {path} {path}.damaged) and tuirig starts"
             f" a new one; what it holds: sqlite3 {path}.damaged .recover",
         )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return TuirigError(
+        return StoreError(
             f"the store of runs {path} is locked by another program",
             hint="close what holds it (a database browser?) and use --resume",
         )
@@ -211,8 +211,8 @@ def _explanation(path: Path, error: sqlite3.Error) -> TuirigError:
     return _unusable(path, str(error))
 
 
-def _unusable(path: Path, reason: str) -> TuirigError:
-    return TuirigError(
+def _unusable(path: Path, reason: str) -> StoreError:
+    return StoreError(
         f"the store of runs {path} can't be used: {reason}",
         hint="make room and make it writable, or let TUIRIG_HOME name another folder; what was"
         " stored is still there",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tuirig import __version__, locations
 from tuirig.errors import NotProvenError, TuirigError
-from tuirig.events import Emit, Progress
-from tuirig.files import hashes, profiles
+from tuirig.events import Emit
+from tuirig.files import profiles
 from tuirig.measure import summary
 from tuirig.measure.proof import prove
 from tuirig.records import FileIdentity, Reply
@@ -25,6 +23,7 @@ from tuirig.rigs.profile import (
 from tuirig.rigs.schema import TARGET, Rig
 from tuirig.rigs.settings import Setting
 from tuirig.rigs.shards import model_name
+from tuirig.runs.identities import identity_of
 from tuirig.runs.session import Session
 from tuirig.stats.ratio import paired_gain
 
@@ -56,10 +55,10 @@ async def profile_of(
     tok_s = summary.tok_s(replies)
     if tok_s is None:
         raise TuirigError(f"{setting}: no reply with a known speed", hint="measure it first")
-    target = await _identity(session.files[TARGET], emit)
+    target = await identity_of(session.files[TARGET], emit)
     drafter = None
     if setting.drafter is not None and setting.drafter in session.files:
-        drafter = await _identity(session.files[setting.drafter], emit)
+        drafter = await identity_of(session.files[setting.drafter], emit)
     prompts = summary.tok_s_by_prompt(replies)
     none = summary.tok_s_by_prompt(none_replies)
     info = session.card.info
@@ -117,27 +116,6 @@ def preview(profile: Profile, before: Profile | None) -> str:
 def save(profile: Profile) -> Path:
     """Write the profile whole or not at all; its path. Raises TuirigError. Blocks on the disk."""
     return profiles.write_profile(profile)
-
-
-async def _identity(path: Path, emit: Emit) -> FileIdentity:
-    """Size and hash of a model file; cancelling ends the thread's work, too."""
-    loop = asyncio.get_running_loop()
-    cancelled = threading.Event()
-    what = f"hashing {path.name}"
-
-    def progress(done: int, total: int) -> None:
-        loop.call_soon_threadsafe(emit, Progress(what=what, done=done, total=total, unit="B"))
-
-    try:
-        return await asyncio.to_thread(
-            hashes.identity,
-            path,
-            compute=True,
-            on_progress=progress,
-            cancelled=cancelled.is_set,
-        )
-    finally:
-        cancelled.set()
 
 
 def _drafter(rig: Rig, setting: Setting, file: FileIdentity | None) -> ProfileDrafter | None:

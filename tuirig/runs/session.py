@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from tuirig import locations
 from tuirig.cards.base import Card
 from tuirig.engines.base import Command, Engine, RunningServer
-from tuirig.errors import NotProvenError, ServerError, TuirigError
+from tuirig.errors import DoesNotFitError, NotProvenError, ServerError, TuirigError
 from tuirig.events import Emit, Failed, ServerChanged, ServerState
 from tuirig.hosts.base import Host
 from tuirig.records import Arm, FileIdentity, Reading, Reply
 from tuirig.rigs.schema import Rig
 from tuirig.rigs.settings import Setting
+from tuirig.runs.holders import others_on
 
 if TYPE_CHECKING:
     from tuirig.measure.prompts import Prompt
@@ -153,10 +154,21 @@ class Session:
                 ready.set_result(server)
                 await self._watch(server)
         except TuirigError as error:
-            self._fail(error, setting)
-            self._failure = error
+            self._failure = await self._with_others(error)
+            self._fail(self._failure, setting)
         finally:
             self.server = None
+
+    async def _with_others(self, error: TuirigError) -> TuirigError:
+        """Want of memory may be due to somebody else on the card: name them."""
+        if not isinstance(error, DoesNotFitError):
+            return error
+        others = await asyncio.to_thread(others_on, self.card)
+        return DoesNotFitError(
+            error.message,
+            evidence=(*error.evidence, *(f"also on the card: {other}" for other in others)),
+            hint=error.hint,
+        )
 
     async def wait_ended(self) -> None:
         """Wait until the server is gone. Raises the ServerError that it ended with, if any."""

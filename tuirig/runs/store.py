@@ -2,7 +2,7 @@
 
 A reply is in the store before anybody is told of it, so a tuirig that is killed loses none. An arm
 that was broken off keeps its replies and does not count. All methods block on the disk for a
-moment; they may be called from any thread. They raise TuirigError as runs/database does.
+moment; they may be called from any thread. They raise StoreError as runs/database does.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Store:
     """The database, open. A context manager."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """path: the user's own store unless given. Raises TuirigError if it can't be used."""
+        """path: the user's own store unless given. Raises StoreError if it can't be used."""
         self.path = path or locations.data_folder() / "runs.sqlite"
         self._database = open_database(self.path)
         self._lock = threading.Lock()
@@ -278,14 +278,13 @@ class Store:
             samples = _by_arm(database, "card_samples", "reading", "id", run, Reading)
         return tuple(_arm(row, replies, samples) for row in rows)
 
-    def past_starts(self, rig: str, *, before: int | None = None) -> tuple[PastStart, ...]:
-        """The measured starts of a rig in the runs before a run (all runs if None)."""
+    def past_starts(self, rig: str, *, besides: int | None = None) -> tuple[PastStart, ...]:
+        """The measured starts of a rig in every run besides one, oldest first."""
         with self._reading() as database:
             arms = database.execute(
                 "SELECT arms.*, runs.rig FROM arms JOIN runs ON runs.id = arms.run WHERE rig = ?"
-                " AND run < coalesce(?, run + 1) AND arms.state = ? AND passes IS NULL"
-                " ORDER BY arms.id",
-                (rig, before, ArmState.MEASURED.value),
+                " AND run IS NOT ? AND arms.state = ? AND passes IS NULL ORDER BY arms.id",
+                (rig, besides, ArmState.MEASURED.value),
             ).fetchall()
             replies = database.execute(
                 "SELECT arm, prompt_id, tok_s, predicted_n, temperature FROM replies"

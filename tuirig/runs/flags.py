@@ -1,0 +1,93 @@
+"""What makes a measured start suspicious: heat, clock, drift. It is told, and still counts."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tuirig.measure import summary
+from tuirig.records import Reading, Reply
+from tuirig.runs.store import ArmState, StoredArm
+from tuirig.stats.ratio import paired_gain
+
+#: A start's median clock may be this far below the best start's.
+CLOCK_TOLERANCE = 0.03
+#: The first setting's last start may be this far from its first one.
+DRIFT_TOLERANCE = 0.03
+
+_HEAT = ("thermal", "hardware thermal", "power brake", "hardware slowdown")
+
+
+class Drift(msgspec.Struct, frozen=True, kw_only=True):
+    """The last start of the first setting against its first start, on the same prompts."""
+
+    setting: str
+    ratio: float
+    flagged: bool
+
+
+def clock_mhz(arm: StoredArm) -> float | None:
+    """The median SM clock while the arm was measured, None where the card does not tell.
+
+    From the samples beside the work; without them from the readings right after each reply (those
+    before a reply may show an idle clock).
+    """
+    clocks = [
+        reading.sm_clock_mhz
+        for reading in arm.samples or _after_replies(arm)
+        if reading.sm_clock_mhz is not None
+    ]
+    return statistics.median(clocks) if clocks else None
+
+
+def flags(arm: StoredArm, others: Sequence[StoredArm]) -> tuple[str, ...]:
+    """Why this arm is suspicious beside the other arms of its run; () if it is not."""
+    return tuple(_flags(arm, others))
+
+
+def _flags(arm: StoredArm, others: Sequence[StoredArm]) -> Iterator[str]:
+    clocks = [clock for one in (arm, *others) if (clock := clock_mhz(one)) is not None]
+    own = clock_mhz(arm)
+    if own is not None and own < (1.0 - CLOCK_TOLERANCE) * max(clocks):
+        below = 1.0 - own / max(clocks)
+        yield f"clock {own:.0f} MHz, {below:.0%} under the best start's {max(clocks):.0f} MHz"
+    seen = {
+        reason
+        for reading in (*arm.samples, *_after_replies(arm))
+        for reason in reading.throttle or ()
+    }
+    for reason in _HEAT:
+        if reason in seen:
+            yield f"throttled: {reason}"
+    cooling = arm.cooling
+    if not cooling.reached:
+        yield f"began at {cooling.end_c:.0f} °C, {cooling.target_c:.0f} °C were wanted"
+    differing = sum(reply.clock_differs for reply in arm.replies)
+    if differing:
+        yield f"in {differing} replies the server's clock differs from the client's"
+
+
+def drift(arms: Sequence[StoredArm]) -> Drift | None:
+    """How far the first setting moved over the run, None if it was started only once."""
+    measured = [arm for arm in arms if arm.state is ArmState.MEASURED and arm.passes_s is None]
+    first = next(iter(measured), None)
+    again = [arm for arm in measured if first is not None and arm.setting == first.setting][1:]
+    if first is None or not again:
+        return None
+    ratio = paired_gain(
+        summary.tok_s_by_prompt(greedy(first)), summary.tok_s_by_prompt(greedy(again[-1]))
+    )
+    if ratio is None:
+        return None
+    return Drift(setting=first.setting, ratio=ratio, flagged=abs(ratio - 1.0) > DRIFT_TOLERANCE)
+
+
+def greedy(arm: StoredArm) -> tuple[Reply, ...]:
+    """The replies without sampling: the only ones whose speeds compare."""
+    return tuple(reply for reply in arm.replies if reply.temperature == 0)
+
+
+def _after_replies(arm: StoredArm) -> list[Reading]:
+    return [reply.reading_after for reply in arm.replies if reply.reading_after is not None]
