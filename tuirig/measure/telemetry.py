@@ -24,8 +24,9 @@ def _no_process() -> int | None:
 class Sampler:
     """Reads a card `hz` times a second while its context is open, and emits ReadingTaken.
 
-    pid: asked before each reading for the server's process, whose memory is wanted. A card that
-    answers slower than the rate is read less often: readings never pile up.
+    pid: asked before each reading for the server's process, whose memory is wanted; while there is
+    none the card is read `idle_hz` times a second. A card that answers slower than the rate is
+    read less often: readings never pile up.
     """
 
     def __init__(
@@ -34,12 +35,14 @@ class Sampler:
         emit: Emit,
         *,
         hz: float = 2.0,
+        idle_hz: float = 0.5,
         pid: Callable[[], int | None] = _no_process,
     ) -> None:
         self.last: Reading | None = None
         self._card = card
         self._emit = emit
         self._period_s = 1 / hz
+        self._idle_period_s = 1 / min(hz, idle_hz)
         self._pid = pid
         self._end = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -68,12 +71,14 @@ class Sampler:
     async def _sample(self) -> None:
         began_s = time.monotonic()
         while not self._end.is_set():
-            reading = await asyncio.to_thread(self._card.read, self._pid())
+            pid = self._pid()
+            period_s = self._idle_period_s if pid is None else self._period_s
+            reading = await asyncio.to_thread(self._card.read, pid)
             self.last = reading
             self._emit(ReadingTaken(reading=reading))
             # The next beat after now; those that a slow card missed are gone.
             passed_s = time.monotonic() - began_s
-            next_s = (math.floor(passed_s / self._period_s) + 1) * self._period_s
+            next_s = (math.floor(passed_s / period_s) + 1) * period_s
             try:
                 async with asyncio.timeout(next_s - passed_s):
                     await self._end.wait()
