@@ -123,3 +123,8 @@ def test_every_state_is_a_word_beside_a_mark(state: ServerState) -> None:
     view = View(example.rig())
     view.apply(example.server(state, "q4_0:2"), 0)
     assert str(state) in words([status.state_spans(view)])
+
+
+def test_a_brief_command_line_keeps_its_flags_and_file_names() -> None:
+    command = "LD_LIBRARY_PATH=/opt/a/long/folder/of/bin /opt/a/long/folder/llama-server -ngl 99"
+    assert reply.brief(command) == "LD_LIBRARY_PATH=…/bin …/llama-server -ngl 99"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tuirig.events import ServerState
@@ -47,10 +48,15 @@ def details(view: View, refusal: str, command: str, cells: int, height: int) -> 
     """The cell in words, its command line, and what the marks mean, as far as the height goes."""
     words = cell_details(view, refusal, cells)
     left = height - len(words)
-    rows = wrap(f"$ {command}", cells) if command and left > 0 else []
+    rows = wrap(f"$ {brief(command)}", cells) if command and left > 0 else []
     if len(rows) > left:
         rows = [*rows[: left - 1], f"{rows[left - 1][: cells - 2]} …"]
     lines = [*words, *(line(Span(row, "dim")) for row in rows)]
     if len(lines) + 2 <= height:
         lines += [()] * (height - len(lines) - 1) + [line(Span(LEGEND, "dim"))]
     return lines
+
+
+def brief(command: str) -> str:
+    """A command line with long folders left out, so that its flags are seen; y copies all of it."""
+    return re.sub(r"/[^\s']{16,}", lambda path: f"…/{path[0].rsplit('/', 1)[-1]}", command)
