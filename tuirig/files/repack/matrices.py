@@ -31,6 +31,7 @@ _GROUPS = 4096
 _EXACT_SHARE = 0.95
 #: More than this share of the source has to agree with the template, else they are not the same.
 _PROVED_SHARE = 0.999
+_NOT_ROUNDED = "nothing was written, for nothing is rounded again; --bf16 keeps it as it is"
 _OTHER_CHECKPOINT = "give the snapshot that the template was converted from"
 
 
@@ -70,7 +71,9 @@ class Matrix:
         try:
             groups = encode(source.values, source.in_bf16)
         except OffGridError as error:
-            raise self._refused(error.reason, start + error.group, error.residual) from None
+            raise self._refused(
+                error.reason, start + error.group, error.residual, hint=_NOT_ROUNDED
+            ) from None
         return q4_0_bytes(groups.steps, groups.levels), Side.of(groups.values())
 
     def _as_bf16(self, source: Side, start: int) -> tuple[bytes, Side]:
@@ -96,7 +99,7 @@ class Matrix:
             raise self._refused(
                 f"only {100 * self._against_source.identical_bf16:.1f} % of values would be"
                 " identical in bf16: they fit a 4-bit grid by chance",
-                hint="this checkpoint was not trained on the grid of Q4_0",
+                hint=_NOT_ROUNDED,
             )
 
     def _refused(
@@ -109,7 +112,7 @@ class Matrix:
             Refusal(
                 tensor=self._tensor.name, reason=reason, row=row, group=column, residual=residual
             ),
-            hint=hint or "nothing was written: a group that does not fit is not rounded",
+            hint=hint,
         )
 
     def report(self, type_name: str) -> TensorReport:

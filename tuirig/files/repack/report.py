@@ -93,5 +93,7 @@ class RefusedError(TuirigError):
         if refusal.row is not None:
             where = f", row {refusal.row}, group {refusal.group}"
         off = "" if refusal.residual is None else f" (off by {refusal.residual:.4f} of the largest)"
-        super().__init__(f"{refusal.tensor}{where}: {refusal.reason}{off}", hint=hint)
+        super().__init__(
+            f"{refusal.tensor}{where}: {refusal.reason}{off}", hint=hint or "nothing was written"
+        )
         self.refusal = refusal
