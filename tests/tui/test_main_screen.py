@@ -370,3 +370,36 @@ async def test_a_click_chooses_a_cell_and_a_double_click_starts_it(tiny_gemma4_r
         assert view.cursor == Setting("f16", 1)
         await driver.pilot.click("#grid", offset=(16, 3), times=2)
         await driver.until(lambda: view.running == Setting("f16", 1))
+
+
+async def test_compare_two_marked_settings(
+    tiny_gemma4_rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuirig.tui.main_screen.ARM_PROMPTS", 2)
+    monkeypatch.setattr("tuirig.runs.ab.MOST_BLOCKS", 1)
+    async with driving(tiny_gemma4_rig) as driver:
+        view = driver.screen.view
+        await driver.press("c")
+        assert "mark two settings" in driver.toasts()
+        await driver.press("a")
+        await choose(driver, Setting("q4_0", 1))
+        await driver.press("b")
+        assert view.marked == {"a": NONE, "b": Setting("q4_0", 1)}
+        await driver.press("c")
+        await driver.until(lambda: view.start)
+        await driver.until(lambda: "B/A" in driver.text(), timeout_s=120)
+        await driver.until_quiet()
+        assert view.comparison is not None
+        assert view.comparison.starts_a >= 2
+        assert f"against none: {view.comparison.verdict}" in driver.toasts()
+        assert len(view.board.replies(NONE)) >= 4
+        assert not servers()
+
+
+async def test_marks_move_and_can_be_taken_away(tiny_gemma4_rig: Rig) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        view = driver.screen.view
+        await driver.press("a", "b")
+        assert view.marked == {"b": NONE}
+        await driver.press("b")
+        assert view.marked == {}

@@ -248,6 +248,39 @@ class MainScreen(Screen[None]):
 
         self._start("measure", measure)
 
+    def action_mark(self, letter: str) -> None:
+        """Mark the chosen setting as A or B of a comparison; once more takes the mark away."""
+        marked, setting = self.view.marked, self.view.cursor
+        if marked.get(letter) == setting:
+            del marked[letter]
+        else:
+            self.view.marked = {
+                **{key: other for key, other in marked.items() if other != setting},
+                letter: setting,
+            }
+        self._show()
+
+    def action_compare(self) -> None:
+        """Compare A with B in server starts of their own."""
+        marked = self.view.marked
+        if set(marked) != {"a", "b"}:
+            self.notify("mark two settings first: a on the one, b on the other", timeout=6)
+            return
+        self._start("compare", lambda session: self._compare(session, marked["a"], marked["b"]))
+
+    async def _compare(self, session: Session, a: Setting, b: Setting) -> None:
+        from tuirig.runs.ab import AbOptions, ab
+        from tuirig.runs.store import Store
+
+        options = AbOptions(a=str(a), b=str(b), prompts=choose(ARM_PROMPTS))
+        store = await asyncio.to_thread(Store)
+        try:
+            result = await ab(session, options, store, self.bridge.emit)
+        finally:
+            store.close()
+        ratio = "" if result.ratio is None else f" ({result.ratio:.3f}x)"
+        self.notify(f"{b} against {a}: {result.verdict}{ratio}. {result.settled}", timeout=10)
+
     def action_prompt(self, step: int) -> None:
         """Another test prompt."""
         self.view.prompt_index = (self.view.prompt_index + step) % len(PROMPTS)

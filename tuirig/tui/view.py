@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from tuirig.events import (
     ArmDone,
+    ComparisonMoved,
+    CoolingDown,
     Event,
     Failed,
+    PlanMade,
+    PredictionsMade,
     Progress,
     ReadingTaken,
     ReplyDone,
     ReplyStarted,
+    RunEnded,
     ServerChanged,
     ServerState,
+    StartBegan,
     TextArrived,
 )
 from tuirig.measure.prompts import PROMPTS, Prompt
@@ -45,6 +51,12 @@ class View:
         self.trend: list[float] = []
         self.progress: Progress | None = None
         self.failure: Failed | None = None
+        self.marked: dict[str, Setting] = {}
+        self.plan: PlanMade | None = None
+        self.start: StartBegan | None = None
+        self.cooling: CoolingDown | None = None
+        self.comparison: ComparisonMoved | None = None
+        self.predicted: dict[str, float] = {}
         self._mark: tuple[float, int] | None = None
 
     @property
@@ -96,6 +108,21 @@ class View:
                 self.progress = None
             case ArmDone():
                 self.progress = None
+            case PlanMade():
+                self.plan = event
+                self.comparison = None
+                self.predicted = {}
+            case StartBegan():
+                self.start = event
+                self.cooling = None
+            case CoolingDown():
+                self.cooling = event
+            case ComparisonMoved():
+                self.comparison = event
+            case PredictionsMade():
+                self.predicted = {item.setting: item.tok_s for item in event.predictions}
+            case RunEnded():
+                self.start = self.cooling = None
 
     def _server(self, event: ServerChanged) -> None:
         if event.state is ServerState.STARTING and self.server.state is not ServerState.STARTING:
@@ -103,8 +130,11 @@ class View:
             self.last_reply = None
             self.tok_s = None
             self.trend = []
-        if event.state in (ServerState.STOPPED, ServerState.FAILED, ServerState.READY):
+        if event.state is not ServerState.RUNNING:
             self.streaming = None
+            self.progress = None
+        if event.state in (ServerState.READY, ServerState.RUNNING):
+            self.cooling = None
         if event.state in (ServerState.STOPPED, ServerState.FAILED):
             self.tok_s = None
         self.server = event
@@ -120,9 +150,10 @@ class View:
             self._mark = (now_s, predicted_n)
 
     def idle_again(self) -> None:
-        """What was running was cancelled: nothing streams, nothing progresses."""
+        """What was running ended: nothing streams, nothing progresses."""
         self.streaming = None
         self.progress = None
+        self.start = self.cooling = None
 
     @property
     def live_gain(self) -> float | None:

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from tuirig.rigs.settings import NONE, Setting
+from tuirig.rigs.settings import NONE
 from tuirig.runs.board import Cell, CellState
 from tuirig.tui import figures
-from tuirig.tui.spans import Line, Span, line, wrap
+from tuirig.tui.figures import DASH
+from tuirig.tui.spans import Line, Span, cut, line, wrap
 from tuirig.tui.view import View
 
 #: Cell widths to choose from, the first where all columns fit.
 CELLS = (8, 7)
-LEGEND = "* best   ● running   ! failed   · not measured"
+LEGEND = "* best   ● running   ! failed   ~ predicted   · not measured"
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,9 @@ def grid(view: View, cells: int, height: int) -> list[Line]:
             setting = view.at(row, column)
             cell = board.get(setting) if setting is not None else None
             chosen = setting is not None and setting == view.cursor
-            first, second = draw(cell, view.running, chosen, part.cell)
+            letter = next((key.upper() for key, one in view.marked.items() if one == setting), "")
+            look = Look(view.running == setting, chosen, letter, view.predicted.get(str(setting)))
+            first, second = draw(cell, look, part.cell)
             top.append(first)
             low.append(second)
         lines.append(line(*top))
@@ -88,23 +91,37 @@ def _head(length: int | None) -> str:
     return "fixed" if length is None else str(length)
 
 
-def draw(cell: Cell | None, running: Setting | None, chosen: bool, size: int) -> tuple[Span, Span]:
+@dataclass(frozen=True)
+class Look:
+    """What a cell shows beside its own figures. letter: marked as A or B. predicted: tok/s."""
+
+    running: bool = False
+    chosen: bool = False
+    letter: str = ""
+    predicted: float | None = None
+
+
+def draw(cell: Cell | None, look: Look, size: int) -> tuple[Span, Span]:
     """The two lines of a cell, each so many cells wide."""
     if cell is None:
         return Span(" " * size), Span(" " * size)
-    extra = " cursor" if chosen else ""
-    mark = "●" if running is not None and cell.setting == running else ""
+    extra = " cursor" if look.chosen else ""
+    mark = "●" if look.running else ""
+    low = ""
     if cell.state is CellState.FAILED:
         top, low, role = f"{mark}! ", "failed ", "bad"
+    elif cell.state is CellState.EMPTY and look.predicted is not None:
+        top, role = f"~{figures.rate(look.predicted)} ", "dim"
     elif cell.state is CellState.EMPTY:
-        top, low, role = f"{mark}· ", "", "dim"
+        top, role = f"{mark}· ", "dim"
     else:
         number = figures.rate(cell.tok_s)
         top = f"*{number}*" if cell.best else f"{mark}{number} "
         low = "" if cell.setting == NONE else f"{figures.gain(cell.gain)} "
         low = f"{mark}{low}" if cell.best else low
         role = "best" if cell.best else tone(cell)
-    return _pad(top, role + extra, size), _pad(low, (role or "dim") + extra, size)
+    low = low.rjust(size - len(look.letter))
+    return _pad(top, role + extra, size), _pad(f"{look.letter}{low}", (role or "dim") + extra, size)
 
 
 def tone(cell: Cell) -> str:
@@ -118,8 +135,31 @@ def _pad(text: str, roles: str, size: int) -> Span:
     return Span(f"{text:>{size}}", roles.strip())
 
 
+def comparison(view: View, cells: int) -> list[Line]:
+    """What the comparison of A and B says so far."""
+    found = view.comparison
+    if found is None:
+        return []
+    said = [f"B/A {DASH if found.ratio is None else f'{found.ratio:.3f}'}"]
+    if found.low is not None and found.high is not None:
+        said.append(f"[{found.low:.3f}, {found.high:.3f}]")
+    names = f"A {found.a}   B {found.b}   "
+    role = {"faster": "good", "slower": "bad"}.get(found.verdict, "")
+    first = line(names, Span(" ".join(said), "title"), "  ", Span(f"B is {found.verdict}", role))
+    more = f"{found.starts_a}+{found.starts_b} starts"
+    if found.detectable is not None:
+        more += f" · smallest difference seen {100 * found.detectable:.1f} %"
+    if found.settled:
+        more += f" · {found.settled}"
+    return [cut(first, cells), cut(line(Span(more, "dim")), cells)]
+
+
 def details(view: View, refusal: str, cells: int) -> list[Line]:
     """What is known of the chosen cell, in words; the first line says the most."""
+    return [*comparison(view, cells), *_cell_details(view, refusal, cells)]
+
+
+def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
     cell = view.board.cell(view.cursor)
     name = Span(f"{view.cursor}", "title")
     failure = view.board.failure(view.cursor)

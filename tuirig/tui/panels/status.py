@@ -56,6 +56,13 @@ def header(view: View, cells: int) -> Line:
 def busy(view: View) -> Line:
     """What takes time now, empty when nothing does."""
     progress = view.progress
+    start, cooling = view.start, view.cooling
+    if start is not None:
+        doing = f"{start.number}/{start.expected} {start.setting}"
+        if cooling is not None:
+            doing += f" cooling {cooling.temperature_c:.0f} to {cooling.target_c:.0f} °C"
+        left = f" {start.seconds_left:.0f} s left" if start.seconds_left else ""
+        return line(Span(f"◐ {doing}{left}", "warn"), Span("  Esc cancels", "dim"))
     if progress is not None:
         amount = ""
         if progress.total:
