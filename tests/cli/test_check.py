@@ -83,6 +83,17 @@ def test_without_a_program_the_rest_is_looked_at(run: Commands, tiny_gemma4_rig:
     assert "no-such-server" in run("rig", "check", "tiny-gemma4").stdout
 
 
+def test_a_built_in_rig_that_can_not_be_made(
+    run: Commands, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuirig.demo.catalog._PACKAGES", ("no_such_package",))
+    ran = run("rig", "check", "demo-qwen35", "--json")
+    assert ran.code == ExitCode.MISSING
+    (problem,) = ran.json["problems"]
+    assert "no_such_package" in problem["message"]
+    assert "tuirig[demo]" in problem["next"]
+
+
 def test_a_card_that_is_not_there(run: Commands, tiny_gemma4_rig: Rig) -> None:
     save_rig(msgspec.structs.replace(tiny_gemma4_rig, card="No Such Card 9000"))
     ran = run("rig", "check", "tiny-gemma4", "--json")

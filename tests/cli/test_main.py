@@ -77,6 +77,14 @@ def test_without_a_terminal_the_screen_is_a_usage_error_and_no_hang(words: list[
     assert "needs a terminal" in stderr
 
 
+def test_a_screen_that_would_be_drawn_into_a_file_is_none(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    command = f"exec {' '.join(TUIRIG)} 2>{log}"
+    with Terminal(["/bin/sh", "-c", command]) as terminal:
+        assert terminal.wait() == ExitCode.USAGE
+    assert "needs a terminal" in log.read_text()
+
+
 def test_a_terminal_that_can_not_move_its_cursor_is_no_screen() -> None:
     with Terminal(TUIRIG, env={"TERM": "dumb"}) as terminal:
         assert terminal.wait() == ExitCode.USAGE

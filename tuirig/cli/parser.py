@@ -135,9 +135,9 @@ def _demo(commands: Any) -> None:
         "open the screen on a built-in rig",
         """\
 Open the screen on a built-in rig: a real llama-server with miniature models that need no
-GPU. Their files (up to 340 MB) are made in the cache folder when they are first needed,
-here or by any other command. The text they write is broken English, their speeds are
-those of this CPU; serving, acceptance and timing are real.
+GPU. Their files (90 to 230 MB each) are made in the cache folder when they are first needed,
+here or by any other command. demo-gemma4 and demo-qwen35 write broken English, and speeds
+are those of this CPU; serving, acceptance and timing are real.
 
 With --make no screen is opened: the files are made and the command ends. It needs no
 terminal.

@@ -31,9 +31,9 @@ def open_screen(reference: str | None) -> int:
 
 
 def _no_screen() -> str:
-    # Textual reads stdin and draws on stdout or stderr; without them it would wait for ever.
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return "the screen needs a terminal on standard input and output"
+    # Textual reads stdin and draws on stderr; without them it would wait for ever.
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
+        return "the screen needs a terminal on standard input, output and error"
     if os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
         return "the screen needs a terminal that can move its cursor, and TERM says it can't"
     return ""

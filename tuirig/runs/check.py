@@ -141,6 +141,8 @@ async def _missing_files(found: FoundRig, emit: Emit) -> list[Problem]:
     try:
         await prepare(found, emit)
     except TuirigError as error:
+        if found.built_in:
+            return [_problem(error)]
         missing = await asyncio.to_thread(models.missing, found.rig, found.base)
         return [
             Problem(message=str(item), next=item.next_step, exit_code=ExitCode.MISSING)
