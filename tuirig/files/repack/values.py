@@ -16,6 +16,9 @@ Floats = NDArray[np.float32]
 
 #: Values that share a step.
 GROUP = 32
+#: How far rounding to fp16 may move a number: a share of it, or an amount below 2**-14.
+_FP16_MOVES = 2.0**-11
+_FP16_MOVES_SUBNORMAL = 2.0**-25
 
 
 def from_bf16(bits: NDArray[np.uint16]) -> Floats:
@@ -57,7 +60,8 @@ def _from_f32(data: Bytes) -> tuple[Floats, Floats]:
 
 def _from_f16(data: Bytes) -> tuple[Floats, Floats]:
     values: Floats = columns(data.view("<f2")).astype(np.float32)
-    return values, np.abs(values) * np.float32(2.0**-11) + np.float32(2.0**-25)
+    moved = np.abs(values) * np.float32(_FP16_MOVES)
+    return values, np.maximum(moved, np.float32(_FP16_MOVES_SUBNORMAL))
 
 
 def _from_bf16(data: Bytes) -> tuple[Floats, Floats]:
@@ -67,12 +71,14 @@ def _from_bf16(data: Bytes) -> tuple[Floats, Floats]:
 
 def _from_q8_0(data: Bytes) -> tuple[Floats, Floats]:
     blocks = data.reshape(-1, 2 + GROUP)
-    levels = np.ascontiguousarray(blocks[:, 2:].T).view(np.int8)
+    levels = np.ascontiguousarray(blocks[:, 2:].T).view(np.int8).astype(np.float32)
     steps = _steps(blocks)
     values: Floats = levels * steps
-    allowance = np.abs(values)
-    allowance *= np.float32(2.0**-11)
-    allowance += np.float32(0.5 + 2.0**-10) * np.abs(steps)
+    size = np.abs(steps)
+    moved = np.maximum(size * np.float32(_FP16_MOVES), np.float32(_FP16_MOVES_SUBNORMAL))
+    allowance = np.abs(levels, out=levels)
+    allowance *= moved
+    allowance += size * np.float32(0.5 + 2.0**-10)
     return values, allowance
 
 
