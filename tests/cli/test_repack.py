@@ -37,7 +37,7 @@ def test_a_report_for_people(run: Commands, checkpoint: Checkpoint) -> None:
     assert ran.stderr.splitlines() == ["writing tiny-q4_0.gguf", "writing tiny-q4_0.gguf: done"]
 
 
-@pytest.mark.parametrize(("flags", "kind"), [((), "Q4_0"), (("--bf16",), "BF16")])
+@pytest.mark.parametrize(("flags", "kind"), [((), "q4_0"), (("--bf16",), "bf16")])
 def test_a_report_for_scripts(
     run: Commands, checkpoint: Checkpoint, flags: tuple[str, ...], kind: str
 ) -> None:

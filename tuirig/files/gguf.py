@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MAGIC = b"GGUF"
 TOKENS = "tokenizer.ggml.tokens"
 ALIGNMENT = 32
+#: Where the keys begin: after the magic, the version and two counts.
+KEYS_START = 24
 
 _VERSIONS = (2, 3)
 #: Real models have below 200 keys, below 10,000 tensors and below 5 million strings.
@@ -105,11 +107,15 @@ class Tensor(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What stands in front of the weights. data_start, file_size: bytes."""
+    """What stands in front of the weights. data_start, file_size: bytes.
+
+    The keys' own bytes go from KEYS_START to keys_end.
+    """
 
     version: int
     keys: dict[str, Value]
     tensors: tuple[Tensor, ...]
+    keys_end: int
     data_start: int
     file_size: int
     alignment: int = ALIGNMENT
@@ -249,6 +255,7 @@ class _Parser:
             if name in keys:
                 raise cursor.error(f"the key {_shown(name)} stands twice", at=at)
             keys[name] = self._value(name)
+        keys_end = cursor.position
         alignment = self._alignment(keys)
         tensors = tuple(self._tensor(alignment) for _ in range(tensor_count))
         if len({tensor.name for tensor in tensors}) < tensor_count:
@@ -258,6 +265,7 @@ class _Parser:
             version=version,
             keys=keys,
             tensors=tensors,
+            keys_end=keys_end,
             data_start=end + -end % alignment,
             file_size=cursor.size,
             alignment=alignment,

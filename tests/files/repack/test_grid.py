@@ -201,7 +201,7 @@ def test_reads_what_the_gguf_package_wrote(name: str, trained: Floats) -> None:
     kind = gguf.GGMLQuantizationType[name]
     flat = trained[:, :64].T.reshape(8, -1)
     data: NDArray[np.uint8] = gguf.quants.quantize(flat, kind)
-    values, allowance = decode(data.tobytes(), name)
+    values, allowance = decode(data.tobytes(), name.lower())
     expected = gguf.quants.dequantize(data, kind)
     assert (values == columns(expected)).all()
     assert (np.abs(values - columns(flat)) <= allowance).mean() > (0.9 if name == "Q4_0" else 0.999)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tuirig.errors import ExitCode, TuirigError
-from tuirig.files.repack.layout import BF16, Q4_0, LaidTensor, read_layout
+from tuirig.files.gguf import KEYS_START
+from tuirig.files.repack.layout import BF16, Q4_0, READABLE, LaidTensor, read_layout
 from tuirig.files.repack.matrices import Matrix, checked
 from tuirig.files.repack.names import sources
 from tuirig.files.repack.plan import not_written, plan, the_source, why_copied
@@ -18,6 +19,7 @@ from tuirig.files.repack.writing import copied, header, padding, part_of
 
 #: Called with bytes done and bytes in all.
 OnProgress: TypeAlias = Callable[[int, int], None]
+#: What can be written, and GGML's number of its encoding.
 FORMATS = {"q4_0": Q4_0, "bf16": BF16}
 
 
@@ -45,9 +47,8 @@ def repack(
     out = Path(os.path.realpath(out))
     _keep_inputs(out, template, tensors)
     steps = plan(layout, tensors)
-    kind = FORMATS[format]
-    kinds = {step.tensor.name: kind for step in steps if step.source}
-    before, after, size = header(layout, kinds)
+    rewritten = {step.tensor.name for step in steps if step.source}
+    before, after, size = header(layout, dict.fromkeys(rewritten, FORMATS[format]))
     reports: dict[str, TensorReport] = {}
     with part_of(out, size) as file:
 
@@ -60,7 +61,7 @@ def repack(
                     on_progress(file.tell(), size)
 
         write((before,))
-        write(copied(template, *layout.keys))
+        write(copied(template, KEYS_START, layout.keys_end))
         write((after,))
         for step in steps:
             tensor = step.tensor
@@ -70,7 +71,7 @@ def repack(
             else:
                 matrix = Matrix(tensor, template, step.source)
                 write(matrix.encoded(format))
-                reports[tensor.name] = matrix.report(kind.name)
+                reports[tensor.name] = matrix.report(format)
             file.write(padding(file.tell(), layout.alignment))
     on_progress(size, size)
     return Report(
@@ -143,8 +144,8 @@ def _source_or_report(
 ) -> SourceTensor | TensorReport:
     """What a tensor is compared with, or the report of one that is not."""
     reason = why_copied(tensor, candidates)
-    if not reason and tensor.type is None:
-        reason = f"{tensor.type_name} is not read"
+    if not reason and tensor.kind not in READABLE:
+        reason = f"{tensor.type.name} is not read"
     if reason:
         return _as_it_was(tensor, Verdict.NOT_COMPARED, reason)
     try:
@@ -157,7 +158,7 @@ def _as_it_was(tensor: LaidTensor, verdict: Verdict, reason: str) -> TensorRepor
     return TensorReport(
         name=tensor.name,
         shape=tensor.shape,
-        type=tensor.type_name,
+        type=tensor.type.name,
         verdict=verdict,
         reason=reason,
     )

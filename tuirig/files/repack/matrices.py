@@ -157,7 +157,7 @@ def checked(tensor: LaidTensor, file: Path, source: SourceTensor) -> Iterator[Te
     yield TensorReport(
         name=tensor.name,
         shape=tensor.shape,
-        type=tensor.type_name,
+        type=tensor.type.name,
         verdict=Verdict.NOT_EXACT if reason else Verdict.EXACT,
         source=source.name,
         reason=reason,
@@ -172,7 +172,7 @@ def _chunks(tensor: LaidTensor, source: SourceTensor) -> Iterator[tuple[int, Sid
     for start in range(0, tensor.count // GROUP, _GROUPS):
         count = min(_GROUPS, tensor.count // GROUP - start)
         values, _ = decode(
-            _read(source.file, source.start + start * each, count * each), source.dtype
+            _read(source.file, source.start + start * each, count * each), source.dtype.lower()
         )
         yield start, Side(values, values) if source.dtype == "BF16" else Side.of(values)
 
@@ -181,7 +181,7 @@ def _decoded(tensor: LaidTensor, file: Path, start: int, like: Floats) -> tuple[
     """The groups of a GGUF from `start` on, as many as `like` has, and their allowance."""
     each = _group_size(tensor)
     data = _read(file, tensor.start + start * each, like.shape[1] * each)
-    values, allowance = decode(data, tensor.type_name)
+    values, allowance = decode(data, tensor.type.name)
     return Side.of(values), allowance
 
 

@@ -11,7 +11,7 @@ from tuirig.files.repack.report import Refusal, RefusedError
 from tuirig.files.repack.safetensors import SIZES, SourceTensor
 from tuirig.files.repack.values import GROUP
 
-_TEMPLATE_TYPES = (F16, BF16, Q8_0)
+_TEMPLATE_KINDS = (F16, BF16, Q8_0)
 _OTHER_SNAPSHOT = "give the snapshot that the GGUF was converted from"
 _OTHER_TEMPLATE = "make the template with llama.cpp's convert_hf_to_gguf.py --outtype q8_0"
 
@@ -45,12 +45,12 @@ def _step(
     tensor: LaidTensor, candidates: tuple[str, ...], snapshot: Mapping[str, SourceTensor]
 ) -> Step:
     reason = why_copied(tensor, candidates)
-    if not reason and tensor.type is F32:
-        reason = "F32 in the template"
+    if not reason and tensor.kind == F32:
+        reason = "f32 in the template"
     if reason:
         return Step(tensor, reason=reason)
-    if tensor.type not in _TEMPLATE_TYPES:
-        reason = f"{tensor.type_name} in the template, which proves too little about its source"
+    if tensor.kind not in _TEMPLATE_KINDS:
+        reason = f"{tensor.type.name} in the template, which proves too little about its source"
         raise _refused(tensor, reason, hint=_OTHER_TEMPLATE)
     return Step(tensor, the_source(tensor, candidates, snapshot))
 

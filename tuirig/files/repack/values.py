@@ -47,8 +47,8 @@ def columns(flat: NDArray[Any]) -> NDArray[Any]:
 def decode(data: bytes, type_name: str) -> tuple[Floats, Floats]:
     """(values [32, groups], how far each may be from what was encoded) of whole groups.
 
-    type_name: F32, F16, BF16, Q8_0 or Q4_0. The allowance is half a step of the encoding, and for
-    Q8_0 what fp16 adds by rounding the step.
+    type_name: f32, f16, bf16, q8_0 or q4_0. The allowance is half a step of the encoding, and for
+    q8_0 what fp16 adds by rounding the step.
     """
     return _DECODERS[type_name](np.frombuffer(data, np.uint8))
 
@@ -96,11 +96,11 @@ def _steps(blocks: Bytes) -> Floats:
 
 
 _DECODERS: dict[str, Callable[[Bytes], tuple[Floats, Floats]]] = {
-    "F32": _from_f32,
-    "F16": _from_f16,
-    "BF16": _from_bf16,
-    "Q8_0": _from_q8_0,
-    "Q4_0": _from_q4_0,
+    "f32": _from_f32,
+    "f16": _from_f16,
+    "bf16": _from_bf16,
+    "q8_0": _from_q8_0,
+    "q4_0": _from_q4_0,
 }
 
 

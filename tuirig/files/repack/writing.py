@@ -12,7 +12,9 @@ from typing import BinaryIO
 
 from tuirig.atomic import put_in_place
 from tuirig.errors import TuirigError
-from tuirig.files.repack.layout import LaidTensor, Layout, TensorType, aligned
+from tuirig.files.gguf import MAGIC
+from tuirig.files.repack.layout import LaidTensor, Layout, aligned
+from tuirig.files.tensor_types import TENSOR_TYPES
 
 _CHUNK = 1024 * 1024
 
@@ -65,46 +67,47 @@ def _require_room(folder: Path, size: int) -> None:
         )
 
 
-def new_size(tensor: LaidTensor, kind: TensorType | None) -> int:
-    """Bytes of a tensor's data in another encoding; None: as it is."""
-    return tensor.count // kind.block * kind.size if kind else tensor.size
+def _size(tensor: LaidTensor, kind: int) -> int:
+    """Bytes of a tensor's data in an encoding."""
+    into = TENSOR_TYPES[kind]
+    return tensor.count // into.block * into.size
 
 
-def header(layout: Layout, kinds: Mapping[str, TensorType]) -> tuple[bytes, bytes, int]:
+def header(layout: Layout, kinds: Mapping[str, int]) -> tuple[bytes, bytes, int]:
     """(what comes before the keys, what comes after them, bytes of the whole file).
 
-    kinds: the new encodings by tensor; the others stay as they are. Data follows in the order of
-    the template's data, each tensor's padded to the alignment.
+    kinds: GGML's number of a tensor's new encoding; the others stay as they are. Data follows in
+    the order of the template's data, each tensor's padded to the alignment.
     """
     offsets = {}
     end = 0
     for tensor in sorted(layout.tensors, key=lambda tensor: tensor.start):
         offsets[tensor.name] = end
-        end += aligned(new_size(tensor, kinds.get(tensor.name)), layout.alignment)
+        end += aligned(_size(tensor, kinds.get(tensor.name, tensor.kind)), layout.alignment)
     before = (
-        b"GGUF"
+        MAGIC
         + layout.version.to_bytes(4, "little")
         + len(layout.tensors).to_bytes(8, "little")
         + layout.key_count.to_bytes(8, "little")
     )
     after = b"".join(
-        _described(tensor, kinds.get(tensor.name), offsets[tensor.name])
+        _described(tensor, kinds.get(tensor.name, tensor.kind), offsets[tensor.name])
         for tensor in layout.tensors
     )
-    length = len(before) + layout.keys[1] - layout.keys[0] + len(after)
+    length = len(before) + layout.keys_size + len(after)
     after += padding(length, layout.alignment)
     return before, after, aligned(length, layout.alignment) + end
 
 
-def _described(tensor: LaidTensor, kind: TensorType | None, offset: int) -> bytes:
-    name = tensor.raw_name
+def _described(tensor: LaidTensor, kind: int, offset: int) -> bytes:
+    name = tensor.name.encode()
     return b"".join(
         (
             len(name).to_bytes(8, "little"),
             name,
             len(tensor.shape).to_bytes(4, "little"),
             *(size.to_bytes(8, "little") for size in tensor.shape),
-            (kind.number if kind else tensor.number).to_bytes(4, "little"),
+            kind.to_bytes(4, "little"),
             offset.to_bytes(8, "little"),
         )
     )
