@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from tests.demo import miniatures
 from tuirig.demo import program, smollm2
 from tuirig.rigs.schema import Drafter, ModelFile, Rig, Server, Tune
+
+# Programs that tests start may keep their bytecode: compiling Textual takes seconds each time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 _ARGS = (
     *("--device", "none", "-devd", "none", "-ngl", "0", "-t", "2"),

@@ -133,4 +133,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     main()

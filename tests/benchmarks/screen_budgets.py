@@ -153,6 +153,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory() as folder:
         os.environ.setdefault("TUIRIG_HOME", folder)
         main()

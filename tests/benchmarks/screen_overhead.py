@@ -130,4 +130,5 @@ def server_words(threads: int) -> list[str]:
 
 
 if __name__ == "__main__":
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     main()
