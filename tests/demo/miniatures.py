@@ -66,10 +66,12 @@ def make_miniatures(folder: Path) -> None:
 
 def make_smollm2(folder: Path) -> None:
     """smollm2-q4_0.gguf, the requantised drafter of the wheel's own file."""
+    from gguf import GGUFReader
+
     from tuirig.demo import smollm2
     from tuirig.demo.padding import requantise
 
-    requantise(smollm2.obtain(), folder / "smollm2-q4_0.gguf", "q4_0")
+    requantise(GGUFReader(smollm2.obtain()), folder / "smollm2-q4_0.gguf", "q4_0")
 
 
 if __name__ == "__main__":

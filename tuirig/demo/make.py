@@ -36,9 +36,9 @@ def demo_gemma4(folder: Path) -> Steps:
     shape = Gemma4Shape(dim=512, ff=2048, layers=16, noise=0.12, draft_dim=256)
     yield 0.0, "reading SmolLM2's vocabulary"
     language = Language.read(smollm2.obtain(), _VOCABULARY)
-    yield 0.35, "factoring word pairs"
+    yield 0.1, "factoring word pairs"
     pair = Gemma4Pair(shape, language)
-    yield 0.8, "writing the target"
+    yield 0.7, "writing the target"
     pair.write_target(folder / "target-f16.gguf")
     for format in ("f16", "q8_0", "q4_0"):
         yield 0.95, f"writing the {format} drafter"
@@ -52,21 +52,23 @@ def demo_qwen35(folder: Path) -> Steps:
 
     yield 0.0, "reading SmolLM2's vocabulary"
     language = Language.read(smollm2.obtain(), _VOCABULARY)
-    yield 0.4, "factoring word pairs"
+    yield 0.1, "factoring word pairs"
     target = Qwen35Target(Qwen35Shape(layers=24), language)
-    yield 0.8, "writing the target"
+    yield 0.7, "writing the target"
     target.write(folder / "target-f16.gguf")
 
 
 def demo_smollm2(folder: Path) -> Steps:
     """The padded target and the requantised drafter."""
+    from gguf import GGUFReader
+
     from tuirig.demo.padding import append_layers, requantise
 
-    yield 0.0, "getting SmolLM2"
-    source = smollm2.obtain()
-    yield 0.0, "appending layers to SmolLM2"
+    yield 0.0, "reading SmolLM2"
+    source = GGUFReader(smollm2.obtain())
+    yield 0.3, "appending layers to SmolLM2"
     append_layers(source, folder / "target-q4_1.gguf", _APPENDED_LAYERS)
-    yield 0.4, "requantising SmolLM2"
+    yield 0.5, "requantising SmolLM2"
     requantise(source, folder / "drafter-q4_0.gguf", "q4_0")
 
 

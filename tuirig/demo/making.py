@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from tuirig.atomic import put_in_place
 from tuirig.errors import ExitCode, TuirigError
 from tuirig.events import Emit, Failed, Progress
 
@@ -91,10 +92,14 @@ def _require_room(name: str, parent: Path, mib: int) -> None:
         )
 
 
+def maker_command(name: str, workplace: Path) -> tuple[str, ...]:
+    """How the maker is started. -P: the current folder must not stand in for numpy."""
+    return (sys.executable, "-P", "-m", "tuirig.demo.make", name, str(workplace))
+
+
 async def _run_maker(name: str, workplace: Path, emit: Emit) -> None:
-    # -P: a folder that happens to be the current one must not provide numpy.
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "tuirig.demo.make", name, str(workplace)),
+        *maker_command(name, workplace),
         env={**os.environ, **_ONE_THREAD, "HF_HUB_DISABLE_PROGRESS_BARS": "1"},
         stdin=asyncio.subprocess.PIPE,  # held open: the maker ends when it closes
         stdout=asyncio.subprocess.PIPE,
@@ -140,10 +145,5 @@ def _put_in_place(workplace: Path, folder: Path) -> None:
     aside = workplace.with_name(f"{workplace.name}.old")
     if folder.exists():
         folder.rename(aside)
-    workplace.rename(folder)
+    put_in_place(workplace, folder)
     shutil.rmtree(aside, ignore_errors=True)
-    descriptor = os.open(folder.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

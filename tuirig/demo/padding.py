@@ -20,21 +20,20 @@ from tuirig.demo.writing import FILE_TYPES, finish
 _SILENCED = ("attn_output.weight", "ffn_down.weight")
 
 
-def append_layers(source: Path, destination: Path, count: int) -> None:
+def append_layers(source: GGUFReader, destination: Path, count: int) -> None:
     """Write source with `count` more layers that cost time and change no token.
 
     The new layers are copies of the last one with zero output projections. Works for architectures
     without post-norms (llama).
     """
-    reader = GGUFReader(source)
-    architecture = reader.fields["general.architecture"].contents()
-    layers = reader.fields[f"{architecture}.block_count"].contents()
-    writer = _writer(reader, destination, {f"{architecture}.block_count": layers + count})
-    for tensor in reader.tensors:
+    architecture = source.fields["general.architecture"].contents()
+    layers = source.fields[f"{architecture}.block_count"].contents()
+    writer = _writer(source, destination, {f"{architecture}.block_count": layers + count})
+    for tensor in source.tensors:
         writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
     last = f"blk.{layers - 1}."
     for layer in range(layers, layers + count):
-        for tensor in reader.tensors:
+        for tensor in source.tensors:
             if tensor.name.startswith(last):
                 part = tensor.name.removeprefix(last)
                 data = np.zeros_like(tensor.data) if part in _SILENCED else tensor.data
@@ -42,12 +41,11 @@ def append_layers(source: Path, destination: Path, count: int) -> None:
     finish(writer)
 
 
-def requantise(source: Path, destination: Path, format: str) -> None:
+def requantise(source: GGUFReader, destination: Path, format: str) -> None:
     """Write source with every quantised matrix encoded as `format`; the rest is copied."""
     kind = GGMLQuantizationType[format.upper()]
-    reader = GGUFReader(source)
-    writer = _writer(reader, destination, {"general.file_type": int(FILE_TYPES[format])})
-    for tensor in reader.tensors:
+    writer = _writer(source, destination, {"general.file_type": int(FILE_TYPES[format])})
+    for tensor in source.tensors:
         data, written = tensor.data, tensor.tensor_type
         if written not in (GGMLQuantizationType.F32, GGMLQuantizationType.F16):
             data, written = _encode(data, written, kind), kind
@@ -61,10 +59,10 @@ def _encode(
     return gguf.quants.quantize(gguf.quants.dequantize(data, source), kind)
 
 
-def _writer(reader: GGUFReader, destination: Path, changed: dict[str, int]) -> GGUFWriter:
-    """A writer with the reader's keys, some of them changed."""
-    writer = GGUFWriter(destination, reader.fields["general.architecture"].contents())
-    for key, field in reader.fields.items():
+def _writer(source: GGUFReader, destination: Path, changed: dict[str, int]) -> GGUFWriter:
+    """A writer with the source's keys, some of them changed."""
+    writer = GGUFWriter(destination, source.fields["general.architecture"].contents())
+    for key, field in source.fields.items():
         if key.startswith("GGUF.") or key == "general.architecture":
             continue
         value = changed.get(key, field.contents())

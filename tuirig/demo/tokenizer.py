@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+import struct
+from collections.abc import Mapping
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from gguf import GGUFReader, GGUFWriter
+from gguf import GGUFWriter
+
+from tuirig.files.gguf import Left, Value, read_header
+from tuirig.files.sources import opened
+from tuirig.files.tokens import strings
 
 #: How text is cut before merging; for plain English prose it agrees with llama.cpp's "smollm".
 _PIECE = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d| ?[^\s\w]+|\s+(?!\S)|\s+|_")
 _NEVER = 1 << 30
+_COPIED = (
+    "ggml.model",
+    "ggml.pre",
+    "ggml.bos_token_id",
+    "ggml.eos_token_id",
+    "ggml.unknown_token_id",
+    "ggml.padding_token_id",
+    "chat_template",
+)
 
 
 class Tokenizer:
@@ -21,32 +36,24 @@ class Tokenizer:
     """
 
     def __init__(self, gguf_file: Path, size: int) -> None:
-        fields = GGUFReader(gguf_file).fields
+        keys = read_header(gguf_file).keys
+        with opened(gguf_file) as source:
 
-        def value(key: str) -> Any:
-            return fields[key].contents()
+            def texts(key: str) -> list[str]:
+                return [text.decode() for text in strings(source, _left(keys, key))]
 
-        self.tokens: list[str] = value("tokenizer.ggml.tokens")[:size]
-        self._ids = {token: index for index, token in enumerate(self.tokens)}
-        self._types: list[int] = value("tokenizer.ggml.token_type")[:size]
-        self._merges: list[str] = [
-            merge
-            for merge in value("tokenizer.ggml.merges")
-            if {*merge.split(" "), merge.replace(" ", "")} <= self._ids.keys()
-        ]
+            types = _left(keys, "tokenizer.ggml.token_type")
+            all_types = struct.iter_unpack("<i", source.read(types.offset, types.size))
+            self.tokens = texts("tokenizer.ggml.tokens")[:size]
+            self._types = [kind for (kind,) in islice(all_types, size)]
+            self._ids = {token: index for index, token in enumerate(self.tokens)}
+            self._merges = [
+                merge
+                for merge in texts("tokenizer.ggml.merges")
+                if {*_pair(merge), merge.replace(" ", "")} <= self._ids.keys()
+            ]
         self._ranks = {_pair(merge): rank for rank, merge in enumerate(self._merges)}
-        self._copied = {
-            key: value(f"tokenizer.{key}")
-            for key in (
-                "ggml.model",
-                "ggml.pre",
-                "ggml.bos_token_id",
-                "ggml.eos_token_id",
-                "ggml.unknown_token_id",
-                "ggml.padding_token_id",
-                "chat_template",
-            )
-        }
+        self._copied: dict[str, Any] = {key: keys[f"tokenizer.{key}"] for key in _COPIED}
         self._letters = _byte_letters()
         self._known_pieces: dict[str, list[int]] = {}
 
@@ -81,6 +88,14 @@ class Tokenizer:
         writer.add_add_bos_token(False)
         writer.add_add_space_prefix(False)
         writer.add_chat_template(self._copied["chat_template"])
+
+
+def _left(keys: Mapping[str, Value], key: str) -> Left:
+    """A list that the header's reader left in the file."""
+    value = keys[key]
+    if not isinstance(value, Left):
+        raise KeyError(f"{key} is too short to be a vocabulary's")
+    return value
 
 
 def _pair(merge: str) -> tuple[str, str]:
