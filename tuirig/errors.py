@@ -110,6 +110,10 @@ class DoesNotFitError(ServerError):
     """The server failed for want of memory, the card's or the machine's."""
 
 
+class StoreError(TuirigError):
+    """The store of runs can't be read or written; what it holds is left as it is."""
+
+
 class NotProvenError(TuirigError):
     """Measured or ready, but drafting is not proven: the figures do not count."""
 

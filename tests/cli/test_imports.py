@@ -44,5 +44,6 @@ def test_help_loads_no_core(words: tuple[str, ...]) -> None:
         "tuirig.cli.main",
         "tuirig.cli.output",
         "tuirig.cli.parser",
+        "tuirig.cli.run_commands",
         "tuirig.errors",
     }

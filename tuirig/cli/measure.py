@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuirig.cli import signals
 from tuirig.cli.narration import Narrator
 from tuirig.cli.output import answer_json, columns, say
+from tuirig.cli.prompts import prompts_of
 from tuirig.errors import ExitCode, NotProvenError, TuirigError
 from tuirig.records import Arm, Reply
 from tuirig.rigs.schema import Rig
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
             "--save and --temperature exclude each other: a profile is measured greedily",
             exit_code=ExitCode.USAGE,
         )
-    return signals.run(_measure(options, found, setting, _prompts(options)))
+    return signals.run(_measure(options, found, setting, prompts_of(options)))
 
 
 def setting_of(text: str, rig: Rig) -> Setting:
@@ -42,16 +42,6 @@ def setting_of(text: str, rig: Rig) -> Setting:
     except ValueError as error:
         raise TuirigError(f"--setting {error}", exit_code=ExitCode.USAGE) from None
     return setting
-
-
-def _prompts(options: argparse.Namespace) -> tuple[Prompt, ...]:
-    from tuirig.files.text import read_text
-    from tuirig.measure.prompts import choose, read_prompt_file
-
-    path: Path | None = options.prompt_file
-    if path is None:
-        return choose(options.prompts)
-    return read_prompt_file(read_text(path), str(path))
 
 
 async def _measure(

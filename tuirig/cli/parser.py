@@ -62,6 +62,8 @@ def command_names() -> tuple[str, ...]:
 
 
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    from tuirig.cli import run_commands  # it needs this module
+
     parser = argparse.ArgumentParser(
         prog="tuirig",
         usage="tuirig [RIG]\n       tuirig COMMAND ...",
@@ -79,6 +81,7 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     _rigs(commands)
     _rig(commands)
     _measure(commands)
+    run_commands.add_to(commands)
     _serve(commands)
     _stop(commands)
     _profiles(commands)
@@ -92,9 +95,10 @@ def _exit_codes() -> str:
     return "\n".join(["exit codes:", *lines])
 
 
-def _command(
+def add_command(
     commands: Any, name: str, help: str, about: str, module: str
 ) -> argparse.ArgumentParser:
+    """A command whose module's `run(options)` does it."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=help,
@@ -111,7 +115,7 @@ def _json(parser: argparse.ArgumentParser) -> None:
 
 
 def _open(commands: Any) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "open",
         "open the screen; the word may be left out",
@@ -129,7 +133,7 @@ examples:
 
 
 def _demo(commands: Any) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "demo",
         "open the screen on a built-in rig",
@@ -161,7 +165,7 @@ examples:
 
 
 def _rigs(commands: Any) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "rigs",
         "list the rigs and what they miss",
@@ -183,7 +187,7 @@ def _rig(commands: Any) -> None:
         allow_abbrev=False,
     )
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    new = _command(
+    new = add_command(
         actions,
         "new",
         "write a commented rig file to start from",
@@ -197,7 +201,7 @@ example:
         "new",
     )
     new.add_argument("name", metavar="NAME", help="letters, digits, '.', '_' and '-'")
-    check = _command(
+    check = add_command(
         actions,
         "check",
         "say what a rig would run, without starting a server",
@@ -215,7 +219,7 @@ built-in rig are made first. Exit code 0 means that every setting can run.
 
 
 def _measure(commands: Any) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "measure",
         "measure one setting",
@@ -244,7 +248,7 @@ examples:
     prompts.add_argument(
         "--prompts",
         metavar="N",
-        type=_whole(1, 36),
+        type=whole(1, 36),
         default=12,
         help="how many built-in prompts, 1 to 36; 12 are two of each kind (default 12)",
     )
@@ -257,7 +261,7 @@ examples:
     parser.add_argument(
         "--tokens",
         metavar="N",
-        type=_whole(2, 1_000_000),
+        type=whole(2, 1_000_000),
         default=128,
         help="tokens per reply (default 128)",
     )
@@ -273,7 +277,7 @@ examples:
 
 
 def _serve(commands: Any) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "serve",
         "serve one setting in the foreground",
@@ -299,7 +303,7 @@ examples:
         "--profile", metavar="P", help="a profile as `tuirig profiles` lists it, or its file"
     )
     parser.add_argument(
-        "--port", metavar="N", type=_whole(1, 65535), help="the port (default: a free one)"
+        "--port", metavar="N", type=whole(1, 65535), help="the port (default: a free one)"
     )
     parser.add_argument(
         "--api-key-file", metavar="FILE", type=Path, help="a file whose first line is the key"
@@ -307,7 +311,7 @@ examples:
 
 
 def _stop(commands: Any) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "stop",
         "end servers that tuirig started and left running",
@@ -321,7 +325,7 @@ and leftovers of a tuirig that was killed. Never a server that somebody else sta
 
 
 def _profiles(commands: Any) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "profiles",
         "list the profiles and which fit this card",
@@ -339,7 +343,7 @@ over a shipped one of the same name.
 
 
 def _repack(commands: Any) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "repack",
         "store a QAT checkpoint as Q4_0 without rounding it again",
@@ -377,7 +381,7 @@ examples:
 
 
 def _doctor(commands: Any) -> None:
-    parser = _command(
+    parser = add_command(
         commands,
         "doctor",
         "look whether this machine has what tuirig needs",
@@ -391,7 +395,9 @@ fail, with the next step. The exit code is 4 if a line fails.
     _json(parser)
 
 
-def _whole(low: int, high: int) -> Any:
+def whole(low: int, high: int) -> Any:
+    """The type of an argument that is a whole number in this range."""
+
     def number(text: str) -> int:
         try:
             value = int(text)

@@ -34,8 +34,8 @@ async def measure_arm(
 
     started_at: when the server was started (UTC, ISO 8601). read, keep: see measure_reply. Emits
     Progress in replies, what measure_reply emits, and ArmDone; an arm whose drafting is not proven
-    is complete, too, and its proof says why. Raises ServerError with the first reply that fails; those before it have gone
-    out as ReplyDone.
+    is complete, too, and its proof says why. Raises ServerError with the first reply that fails;
+    those before it have gone out as ReplyDone.
     """
     setting = server.setting
     wanted = [prompt for _ in range(repeats) for prompt in prompts]

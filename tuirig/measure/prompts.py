@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -54,15 +55,17 @@ def prompt(id: str) -> Prompt:
         ) from None
 
 
-def choose(count: int) -> tuple[Prompt, ...]:
-    """The first `count` prompts, going round the kinds in the order of KINDS.
+def choose(count: int, kinds: Sequence[str] = KINDS) -> tuple[Prompt, ...]:
+    """The first `count` prompts, going round these kinds in their order.
 
-    12 is two of each kind, 36 is all. Raises ValueError outside 1 to 36.
+    Of all kinds, 12 is two of each and 36 is all. Raises ValueError outside 1 to the number of
+    prompts of these kinds.
     """
-    if not 1 <= count <= len(PROMPTS):
-        raise ValueError(f"{count} prompts: choose from 1 to {len(PROMPTS)}")
+    available = sum(prompt.kind in kinds for prompt in PROMPTS)
+    if not 1 <= count <= available:
+        raise ValueError(f"{count} prompts: choose from 1 to {available}")
     return tuple(
-        _BY_ID[f"{KINDS[index % len(KINDS)]}-{index // len(KINDS) + 1}"] for index in range(count)
+        _BY_ID[f"{kinds[index % len(kinds)]}-{index // len(kinds) + 1}"] for index in range(count)
     )
 
 

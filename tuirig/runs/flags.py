@@ -17,6 +17,9 @@ CLOCK_TOLERANCE = 0.03
 #: The first setting's last start may be this far from its first one.
 DRIFT_TOLERANCE = 0.03
 
+#: What a rig without a GPU can't be asked.
+NO_CLOCK = "heat and clock: only a GPU tells them, so a start that they slowed down is not flagged"
+
 _HEAT = ("thermal", "hardware thermal", "power brake", "hardware slowdown")
 
 

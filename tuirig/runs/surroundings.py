@@ -53,7 +53,9 @@ async def surroundings_of(
     Remembered hashes cost nothing. Raises TuirigError if a file can't be read.
     """
     rows = dict.fromkeys([TARGET, *(setting.drafter or "" for setting in settings)])
-    files = {row: await identity_of(session.files[row], emit) for row in rows if row in session.files}
+    files = {
+        row: await identity_of(session.files[row], emit) for row in rows if row in session.files
+    }
     return Surroundings(session, await asyncio.to_thread(lambda: session.engine.mark), files)
 
 

@@ -1,0 +1,142 @@
+"""V(k): how long the target takes for one pass over k positions, measured without a drafter.
+
+A server with k slots and one shared cache takes one token of each of k running requests into every
+pass. With k requests side by side, the time per token of each of them is V(k).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tuirig.engines.base import RunningServer
+from tuirig.errors import ServerError
+from tuirig.events import Emit, Progress
+from tuirig.measure.prompts import PROMPTS
+from tuirig.stats.ratio import geometric_mean
+
+if TYPE_CHECKING:
+    import httpx2
+
+TOKENS = 24
+_SETTLING_TOKENS = 4
+_WORDS = 8
+_SILENCE_S = 600.0
+#: The share of their time that all requests must have run side by side.
+_SIDE_BY_SIDE = 0.8
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """One finished request. ended_s: client's clock. predicted_ms: the server's, decoding only."""
+
+    ended_s: float
+    predicted_n: int
+    predicted_ms: float
+
+
+class _Timings(msgspec.Struct, frozen=True):
+    predicted_n: int
+    predicted_ms: float
+
+
+class _Completion(msgspec.Struct, frozen=True):
+    timings: _Timings
+
+
+async def measure_passes(
+    server: RunningServer, positions: int, *, tokens: int = TOKENS, emit: Emit
+) -> dict[int, float]:
+    """V(1) .. V(positions) in seconds, by number of positions.
+
+    server: without a drafter, with at least `positions` slots that share a cache. tokens: of each
+    request. Each number is measured on the way up and on the way down, so that a slow drift
+    cancels. The texts differ, as the positions of a drafted step do (a mixture of experts would
+    otherwise be too cheap). Emits Progress. Raises ServerError, also if the requests did not run
+    side by side.
+    """
+    import httpx2
+
+    up = list(range(1, positions + 1))
+    order = [*up, *reversed(up)]
+    found: dict[int, list[float]] = {}
+    async with httpx2.AsyncClient(
+        base_url=server.url,
+        headers={"Authorization": f"Bearer {server.api_key}", "Connection": "close"},
+        timeout=httpx2.Timeout(_SILENCE_S),
+        trust_env=False,
+        verify=False,  # plain http: reading certificates would cost time
+    ) as client:
+        for done, count in enumerate(order):
+            emit(_progress(done, len(order)))
+            if count not in found:
+                await _side_by_side(client, server, count, _SETTLING_TOKENS)
+            streams = await _side_by_side(client, server, count, tokens)
+            found.setdefault(count, []).append(_pass_s(streams))
+    emit(_progress(len(order), len(order)))
+    return {count: mean for count, values in found.items() if (mean := geometric_mean(values))}
+
+
+def _progress(done: int, total: int) -> Progress:
+    return Progress(what="measuring target passes", done=done, total=total, unit="passes")
+
+
+async def _side_by_side(
+    client: httpx2.AsyncClient, server: RunningServer, count: int, tokens: int
+) -> list[_Stream]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_one(client, server, slot, tokens)) for slot in range(count)]
+    return [task.result() for task in tasks]
+
+
+async def _one(
+    client: httpx2.AsyncClient, server: RunningServer, slot: int, tokens: int
+) -> _Stream:
+    import httpx2
+
+    body = {
+        "prompt": " ".join(PROMPTS[slot % len(PROMPTS)].text.split()[:_WORDS]),
+        "n_predict": tokens,
+        "temperature": 0.0,
+        "seed": 1,
+        "ignore_eos": True,
+        "cache_prompt": False,
+        "id_slot": slot,
+    }
+    try:
+        answer = await client.post("/completion", json=body)
+    except httpx2.TransportError as error:
+        server.check_alive()
+        raise ServerError(
+            f"the server broke off a request: {error or type(error).__name__}",
+            evidence=server.log_tail(5),
+        ) from error
+    ended_s = time.monotonic()
+    if answer.status_code != 200:
+        raise ServerError(
+            f"the server answered with {answer.status_code}", evidence=(answer.text[:300],)
+        )
+    try:
+        timings = msgspec.json.decode(answer.content, type=_Completion).timings
+    except msgspec.DecodeError as error:
+        raise ServerError(f"the server's answer is not understood: {error}") from error
+    return _Stream(ended_s, timings.predicted_n, timings.predicted_ms)
+
+
+def _pass_s(streams: list[_Stream]) -> float:
+    """Seconds per pass: the median over the requests. Raises ServerError."""
+    if any(one.predicted_n < 2 or one.predicted_ms <= 0 for one in streams):
+        raise ServerError("a reply was too short to time a pass")
+    began_s = max(one.ended_s - one.predicted_ms / 1000 for one in streams)
+    together_s = min(one.ended_s for one in streams) - began_s
+    shortest_s = min(one.predicted_ms for one in streams) / 1000
+    if len(streams) > 1 and together_s < _SIDE_BY_SIDE * shortest_s:
+        raise ServerError(
+            f"{len(streams)} requests did not run side by side, so they do not share passes"
+        )
+    return statistics.median(one.predicted_ms / 1000 / (one.predicted_n - 1) for one in streams)
