@@ -105,7 +105,7 @@ def test_every_missing_file_is_named(base: Path) -> None:
     )
     assert str(first) == f"target: {base}/target.gguf: no such file"
     assert str(second) == "q4_0: o/r/d.gguf: not in the Hub's cache"
-    assert second.next_step == "hf download o/r d.gguf"
+    assert second.next_step == f"tuirig fetch {rig.name}"
 
 
 def test_a_pinned_file_of_the_hub(base: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_pinned_file_of_the_hub(base: Path) -> None:
     rig = parse_rig(changed('path = "target.gguf"', pinned, TWO_FILES))
     problem = missing(rig, base)[0]
     assert problem.file == "o/r/d.gguf at abc"
-    assert problem.next_step == "hf download o/r d.gguf --revision abc"
+    assert problem.next_step == f"tuirig fetch {rig.name}"
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,58 @@ def test_the_whole_message() -> None:
             '"d"',
             "no drafter file",
         ),
+        # where files come from
+        (
+            'path = "~/models/target.gguf"',
+            'url = "https://host/t.gguf"',
+            "target.url",
+            "url =",
+            "url needs a path",
+        ),
+        *(
+            (
+                'path = "~/models/target.gguf"',
+                f'path = "t.gguf"\nurl = "{url}"',
+                "target.url",
+                "url =",
+                "expected https://",
+            )
+            for url in ("ftp://host/t.gguf", "host/t.gguf", "https://", "https://[", "http://hö/t")
+        ),
+        (
+            'path = "~/models/target.gguf"',
+            'path = "t.gguf"\nurl = "https://me:secret@host/t.gguf"',
+            "target.url",
+            "url =",
+            "does not belong in a rig file",
+        ),
+        *(
+            (
+                'path = "~/models/target.gguf"',
+                "\n".join(
+                    f'{name} = "{value}"'
+                    for name, value in {
+                        "repo": "o/r",
+                        "file": "t.gguf",
+                        "revision": "main",
+                        **bad,
+                    }.items()
+                ),
+                f"target.{next(iter(bad))}",
+                next(iter(bad)) + " =",
+                "of the Hub",
+            )
+            for bad in (
+                {"repo": "../r"},
+                {"repo": "o/r/x"},
+                {"repo": "/o"},
+                {"file": "../../x.gguf"},
+                {"file": "/etc/x.gguf"},
+                {"file": "a//x.gguf"},
+                {"file": "a\\\\x.gguf"},
+                {"revision": "refs/../../x"},
+            )
+        ),
         # arguments
         ('"-c", "8192",', "", "server.args", "args =", "-c is missing"),
         ('"-ngl", "99",', "", "server.args", "args =", "-ngl is missing"),

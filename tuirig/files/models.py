@@ -40,7 +40,7 @@ def resolve(file: ModelFile, base: Path) -> Path | None:
 
 def rig_files(rig: Rig, base: Path) -> dict[str, Path]:
     """The files that are there: "target", and one per drafter row that has a file."""
-    found = ((row, resolve(file, base)) for row, file in _model_files(rig))
+    found = ((row, resolve(file, base)) for row, file in model_files(rig))
     return {row: path for row, path in found if path is not None}
 
 
@@ -50,14 +50,15 @@ def missing(rig: Rig, base: Path) -> tuple[Missing, ...]:
     A sha256 of the rig is compared where the file's own is known (`hashes.identity`).
     """
     found = []
-    for row, file in _model_files(rig):
-        problem = _problem(file, base)
+    for row, file in model_files(rig):
+        problem = _problem(file, base, f"tuirig fetch {rig.name}")
         if problem is not None:
             found.append(Missing(row, _label(file, base), *problem))
     return tuple(found)
 
 
-def _model_files(rig: Rig) -> Iterator[tuple[str, ModelFile]]:
+def model_files(rig: Rig) -> Iterator[tuple[str, ModelFile]]:
+    """(row, file) of everything that a rig's server is given: "target", then the drafters."""
     yield TARGET, rig.target
     for drafter in rig.drafter:
         if drafter.has_file:
@@ -70,7 +71,7 @@ def _place(file: ModelFile, base: Path) -> Path | None:
         return base / os.path.expanduser(file.path)
     if file.repo is None or file.file is None:
         return None
-    folder = _hub_cache() / f"models--{file.repo.replace('/', '--')}"
+    folder = hub_folder(file.repo)
     revision = file.revision or "main"
     if not os.path.isdir(folder / "snapshots" / revision):
         try:
@@ -78,6 +79,11 @@ def _place(file: ModelFile, base: Path) -> Path | None:
         except (OSError, ValueError):
             return None
     return folder / "snapshots" / revision / file.file
+
+
+def hub_folder(repo: str) -> Path:
+    """A repository's folder in the Hub's cache: blobs, refs, snapshots."""
+    return _hub_cache() / f"models--{repo.replace('/', '--')}"
 
 
 def _hub_cache() -> Path:
@@ -97,14 +103,14 @@ def _label(file: ModelFile, base: Path) -> str:
     return f"{file.repo}/{file.file}" + (f" at {file.revision}" if file.revision else "")
 
 
-def _problem(file: ModelFile, base: Path) -> tuple[str, str] | None:
-    """(reason, next step), None if the file can be used."""
+def _problem(file: ModelFile, base: Path, fetch: str) -> tuple[str, str] | None:
+    """(reason, next step), None if the file can be used. fetch: the command that fetches it."""
     path = _place(file, base)
     if file.repo is not None and (path is None or not os.path.exists(path)):
-        revision = f" --revision {file.revision}" if file.revision else ""
-        return "not in the Hub's cache", f"hf download {file.repo} {file.file}{revision}"
+        return "not in the Hub's cache", fetch
     if path is None or not os.path.exists(path):
-        return "no such file", "correct its path in the rig, or download it there"
+        by_hand = "correct its path in the rig, or download it there"
+        return "no such file", fetch if file.url else by_hand
     shards = shards_of(path)
     if path != shards[0]:
         return "not the first shard", f"name {shards[0].name} in the rig"
@@ -115,15 +121,16 @@ def _problem(file: ModelFile, base: Path) -> tuple[str, str] | None:
             with open(shard, "rb") as stream:
                 start = stream.read(64)
         except FileNotFoundError:
-            return f"its shard {shard.name} is missing", "download all shards into one folder"
+            by_hand = "download all shards into one folder"
+            return f"its shard {shard.name} is missing", fetch if file.has_source else by_hand
         except OSError as error:
             return error.strerror or "can't be read", "make it readable"
         if not start.startswith(_MAGIC):
-            return _what_it_is(start), "download it again"
-    return _other_hash(file, path)
+            return what_it_is(start), "download it again"
+    return _other_hash(file, path, fetch)
 
 
-def _what_it_is(start: bytes) -> str:
+def what_it_is(start: bytes) -> str:
     """What stands in a file that is not a GGUF."""
     text = start.lstrip().lower()
     if not start:
@@ -139,7 +146,7 @@ def _what_it_is(start: bytes) -> str:
     return f"not a GGUF (it starts with {start[:4]!r})"
 
 
-def _other_hash(file: ModelFile, path: Path) -> tuple[str, str] | None:
+def _other_hash(file: ModelFile, path: Path, fetch: str) -> tuple[str, str] | None:
     if file.sha256 is None:
         return None
     try:
@@ -148,4 +155,5 @@ def _other_hash(file: ModelFile, path: Path) -> tuple[str, str] | None:
         return error.message, "try again"
     if known in (None, file.sha256):
         return None
-    return f"another file: its sha256 is {known}", "download it again, or correct the rig's sha256"
+    again = fetch if file.has_source else "download it again"
+    return f"another file: its sha256 is {known}", f"{again}, or correct the rig's sha256"

@@ -124,11 +124,12 @@ card = {card}                           # (part of) the card's name, a UUID, a P
 
 [target]
 path = "~/models/target.gguf"          # a relative path starts at this file's folder
-# or a file of the Hub, fetched before with `hf download`:
+# url = "https://example.org/target.gguf"  # where `tuirig fetch {name}` gets it from
+# or a file of the Hub, which `tuirig fetch {name}` puts into the Hub's cache:
 # repo = "organization/name-GGUF"
 # file = "name-q4_0.gguf"
 # revision = "<commit>"
-# sha256 = "<64 digits>"               # optional, of the file
+# sha256 = "<64 digits>"               # optional; `tuirig fetch {name}` prints both
 
 # Every [[drafter]] is a row of the grid. Its name is its format, unless name = "..." is given.
 

@@ -152,6 +152,12 @@ def _drafter_problems(
 def _file_problems(file: ModelFile, key: str, needed: NeedsFile) -> Iterator[tuple[str, str, str]]:
     if file.path and file.repo:
         yield f"{key}.repo", "path and repo exclude each other", ""
+    yield from _url_problems(file, f"{key}.url")
+    for name, value in (("repo", file.repo), ("file", file.file), ("revision", file.revision)):
+        if value and not _is_plain_path(value):
+            yield f"{key}.{name}", f"{value!r} is not a {name} of the Hub", ""
+    if file.repo and file.repo.count("/") > 1:
+        yield f"{key}.repo", f"{file.repo!r} is not a repo of the Hub", "write organization/name"
     if bool(file.repo) != bool(file.file):
         yield f"{key}.{'repo' if file.repo else 'file'}", "repo and file belong together", ""
     if file.revision and not file.repo:
@@ -163,6 +169,31 @@ def _file_problems(file: ModelFile, key: str, needed: NeedsFile) -> Iterator[tup
         yield key, "path is missing", 'add path = "~/models/….gguf"'
     if needed is NeedsFile.NO and given:
         yield f"{key}.{'path' if file.path else 'repo'}", "this type uses no drafter file", ""
+
+
+def _url_problems(file: ModelFile, key: str) -> Iterator[tuple[str, str, str]]:
+    if file.url is None:
+        return
+    from urllib.parse import urlsplit  # rarely needed, and rigs are read at every start
+
+    if not file.path:
+        hint = 'say where the file is kept: path = "~/models/….gguf"'
+        yield key, "url needs a path", hint
+    try:
+        parts = urlsplit(file.url)
+        host, secret = parts.hostname, parts.username is not None or parts.password is not None
+    except ValueError:
+        host, secret, parts = None, False, urlsplit("")
+    if parts.scheme not in ("http", "https") or not host or not file.url.isascii():
+        yield key, "expected https://… or http://…, with a host", ""
+    if secret:
+        yield key, "a user name or password does not belong in a rig file", ""
+
+
+def _is_plain_path(text: str) -> bool:
+    """Whether text is a relative path with `/` that leads nowhere else."""
+    parts = text.split("/")
+    return text.isprintable() and "\\" not in text and not {"", ".", ".."} & set(parts)
 
 
 def _args_problems(args: tuple[str, ...], key: str) -> Iterator[tuple[str, str, str]]:

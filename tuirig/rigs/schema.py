@@ -20,13 +20,22 @@ Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
 class ModelFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A GGUF: a path, or a file of a Hub repository (revision: a commit)."""
+    """A GGUF: a path, or a file of a Hub repository (revision: a commit).
+
+    url: where the file at `path` is fetched from.
+    """
 
     path: NonEmpty | None = None
+    url: NonEmpty | None = None
     repo: NonEmpty | None = None
     file: NonEmpty | None = None
     revision: NonEmpty | None = None
     sha256: Sha256 | None = None
+
+    @property
+    def has_source(self) -> bool:
+        """Whether it says where it can be fetched from."""
+        return bool(self.repo or self.url)
 
     @property
     def label(self) -> str:
