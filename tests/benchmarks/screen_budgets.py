@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -33,30 +34,29 @@ PROGRAMS = {
 }
 
 
-def tmux(*words: str) -> str:
-    """One command of a tmux of our own."""
-    command = ["tmux", "-L", "tuirig-benchmark", "-f", "/dev/null", *words]
+def tmux(socket: str, *words: str) -> str:
+    """One command of a tmux of our own; a socket for each, since a server takes a while to end."""
+    command = ["tmux", "-L", socket, "-f", "/dev/null", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def ready(argv: list[str], mark: str) -> tuple[float, float]:
     """(ms until the mark is on a screen of 120x36, MiB resident of the program and its children)."""
-    command = "exec " + " ".join(f"'{word}'" for word in argv)
+    socket = f"tuirig-benchmark-{time.monotonic_ns()}"
+    command = f"exec {shlex.join(argv)}"
     begun = time.perf_counter()
-    tmux("new-session", "-d", "-s", "t", "-x", "120", "-y", "36", command)
+    tmux(socket, "new-session", "-d", "-s", "t", "-x", "120", "-y", "36", command)
     deadline = begun + 20
-    while mark not in tmux("capture-pane", "-p", "-t", "t"):
+    while mark not in (shown := tmux(socket, "capture-pane", "-p", "-t", "t")):
         if time.perf_counter() > deadline:
-            raise SystemExit(
-                f"{argv} never showed {mark}:\n{tmux('capture-pane', '-p', '-t', 't')}"
-            )
+            raise SystemExit(f"{argv} never showed {mark}:\n{shown}")
         time.sleep(0.008)
     took_ms = (time.perf_counter() - begun) * 1000
     time.sleep(2)
-    pid = int(tmux("display-message", "-p", "-t", "t", "#{pane_pid}"))
+    pid = int(tmux(socket, "display-message", "-p", "-t", "t", "#{pane_pid}"))
     family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
     resident = sum(member.memory_info().rss for member in family) / 2**20
-    tmux("kill-server")
+    tmux(socket, "kill-server")
     return took_ms, resident
 
 

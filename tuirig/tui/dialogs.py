@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from tuirig.runs.catalog import Listing
 from tuirig.tui.keys import rows
+from tuirig.tui.lines import Roles
 from tuirig.tui.widgets import RigList
 
 CLOSE: list[BindingType] = [Binding("escape", "close", "Back", show=False)]
@@ -63,6 +64,7 @@ class RigPicker(ModalScreen[Listing | None]):
 
     def compose(self) -> ComposeResult:
         """The list and how to add a rig."""
+        yield Roles()
         with Vertical(classes="dialog"):
             yield Static("Rigs", classes="dialog--title")
             yield RigList(id="picker")

@@ -19,35 +19,59 @@ from tuirig.tui.spans import ROLES, Line, cut
 PLAIN = ("title", "cursor")
 
 
-class Lines(Widget):
-    """Subclasses build their lines in `lines(width, height)` and call `redraw` on a change."""
+class Roles(Widget):
+    """The looks of the roles for all lines of a screen: one invisible widget that takes styles.
 
-    COMPONENT_CLASSES = {f"lines--{role}" for role in ROLES}
+    Component classes on every panel would cost a style computation each, at every change of focus.
+    """
+
+    COMPONENT_CLASSES = {f"roles--{role}" for role in ROLES}
     DEFAULT_CSS = """
-    Lines {
-        .lines--dim { color: $text-muted; }
-        .lines--title { text-style: bold; }
-        .lines--accent { color: $text-accent; }
-        .lines--good { color: $text-success; }
-        .lines--bad { color: $text-error; text-style: bold; }
-        .lines--warn { color: $text-warning; }
-        .lines--best { color: $text-success; text-style: bold; }
-        .lines--bar { color: $primary; }
-        .lines--bar2 { color: $secondary; }
-        .lines--bar3 { color: $warning; }
-        .lines--cursor { text-style: reverse; }
+    Roles {
+        display: none;
+        .roles--dim { color: $text-muted; }
+        .roles--title { text-style: bold; }
+        .roles--accent { color: $text-accent; }
+        .roles--good { color: $text-success; }
+        .roles--bad { color: $text-error; text-style: bold; }
+        .roles--warn { color: $text-warning; }
+        .roles--best { color: $text-success; text-style: bold; }
+        .roles--bar { color: $primary; }
+        .roles--bar2 { color: $secondary; }
+        .roles--bar3 { color: $warning; }
+        .roles--cursor { text-style: reverse; }
         &:ansi {
-            .lines--dim { color: ansi_default; text-style: dim; }
-            .lines--accent { color: ansi_cyan; }
-            .lines--good { color: ansi_green; }
-            .lines--bad { color: ansi_red; text-style: bold; }
-            .lines--warn { color: ansi_yellow; }
-            .lines--best { color: ansi_green; text-style: bold; }
-            .lines--bar { color: ansi_blue; }
-            .lines--bar2 { color: ansi_magenta; }
-            .lines--bar3 { color: ansi_yellow; }
+            .roles--dim { color: ansi_default; text-style: dim; }
+            .roles--accent { color: ansi_cyan; }
+            .roles--good { color: ansi_green; }
+            .roles--bad { color: ansi_red; text-style: bold; }
+            .roles--warn { color: ansi_yellow; }
+            .roles--best { color: ansi_green; text-style: bold; }
+            .roles--bar { color: ansi_blue; }
+            .roles--bar2 { color: ansi_magenta; }
+            .roles--bar3 { color: ansi_yellow; }
         }
     }
+    """
+
+    def look(self, roles: str) -> Style:
+        """Colour and attributes of the roles; the background stays the panel's own."""
+        look = Style()
+        for role in roles.split():
+            full = self.get_component_rich_style(f"roles--{role}")
+            look += Style(
+                color=None if role in PLAIN else full.color,
+                bold=full.bold,
+                dim=full.dim,
+                reverse=full.reverse,
+            )
+        return look
+
+
+class Lines(Widget):
+    """Subclasses build their lines in `lines(width, height)` and call `redraw` on a change.
+
+    The screen holds a Roles widget.
     """
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -92,26 +116,14 @@ class Lines(Widget):
         """One row, from the lines built last."""
         width = self.content_size.width
         base = self.rich_style
+        roles = self.screen.query_one(Roles)
         if y >= len(self._shown):
             return Strip.blank(width, base)
         segments = [
-            Segment(span.text, base + self._look(span.roles) if span.roles else base)
+            Segment(span.text, base + roles.look(span.roles) if span.roles else base)
             for span in self._shown[y]
         ]
         return Strip(segments).adjust_cell_length(width, base)
-
-    def _look(self, roles: str) -> Style:
-        """Colour and attributes of the roles; the background stays the widget's own."""
-        look = Style()
-        for role in roles.split():
-            full = self.get_component_rich_style(f"lines--{role}")
-            look += Style(
-                color=None if role in PLAIN else full.color,
-                bold=full.bold,
-                dim=full.dim,
-                reverse=full.reverse,
-            )
-        return look
 
 
 def _changed_cells(before: Line, after: Line, width: int) -> tuple[int, int] | None:

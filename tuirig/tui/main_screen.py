@@ -27,6 +27,7 @@ from tuirig.tui.dialogs import Choice, KeyHelp, RigPicker
 from tuirig.tui.holder import SessionHolder
 from tuirig.tui.jobs import Jobs
 from tuirig.tui.keys import KEYS
+from tuirig.tui.lines import Roles
 from tuirig.tui.logtail import LogTail
 from tuirig.tui.panels import reply, status
 from tuirig.tui.view import View
@@ -62,6 +63,7 @@ class MainScreen(Screen[None]):
         for key in KEYS
         if key.action != "command_palette"
     ]
+    AUTO_FOCUS = "#grid"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
 
     def __init__(self, listings: tuple[Listing, ...], first: FoundRig) -> None:
@@ -78,6 +80,7 @@ class MainScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Narrow: header, band, grid, text. Wide: rigs and live figures at the grid's sides."""
+        yield Roles()
         yield HeaderLine(id="header")
         yield Band(id="band")
         with Horizontal(id="middle"):
@@ -99,7 +102,6 @@ class MainScreen(Screen[None]):
         self.query_one("#now").border_title = "Now"
         self.query_one("#board").border_title = "tok/s by drafter format and draft length"
         self._show_rig()
-        self.query_one(SettingGrid).focus()
         self.call_after_refresh(self._open_quietly)
 
     def on_unmount(self) -> None:
