@@ -202,7 +202,9 @@ def _target(places: _Places, model: Model, flags: MemoryFlags, rollback: int) ->
     cells = _Cells.of(model, flags)
     kinds: dict[str, float] = defaultdict(float)
     trunk = model.blocks - model.mtp_layers
-    for layer, (kind, size) in enumerate(_layer_caches(model, cells, flags.keys, flags.values)):
+    for layer, (kind, size) in enumerate(
+        _layer_caches(model, cells, flags.keys, flags.values, flags.flash_attention)
+    ):
         if layer >= trunk:
             break
         if kind == "recurrent":
@@ -227,7 +229,9 @@ def _drafter(places: _Places, target: Model, drafter: Model, flags: MemoryFlags)
     context = flags.context or target.number("context_length") or 0
     cells = _Cells.of(drafter, replace(flags, context=context))
     place = CARD if first <= drafter.blocks else HOST
-    caches = _layer_caches(drafter, cells, flags.drafter_keys, flags.drafter_values)
+    caches = _layer_caches(
+        drafter, cells, flags.drafter_keys, flags.drafter_values, flags.flash_attention
+    )
     if drafter.architecture != "gemma4-assistant":  # it reads the target's cache
         # The head of a model has a cache for itself, not for the layers that are not there.
         start = drafter.blocks - drafter.mtp_layers if is_mtp_head(drafter) else 0
@@ -235,12 +239,11 @@ def _drafter(places: _Places, target: Model, drafter: Model, flags: MemoryFlags)
             if layer >= start:
                 rows = max(1, flags.slots) if kind == "recurrent" else 1
                 places.add(CARD if layer >= first else HOST, "drafter", size * rows)
-    unit = cells.micro_batch * _FLOAT
     if drafter.architecture == "gemma4-assistant":
         # The target's embedding, its hidden state, and both side by side.
-        working = 4.0 * (target.width or 0) * unit
+        working = 4.0 * (target.width or 0) * cells.micro_batch * _FLOAT
     elif is_mtp_head(drafter):
-        working = _head_working(drafter, unit)
+        working = _head_working(drafter, cells, flags)
     else:
         working = _working(drafter, cells, flags)
     places.add(place, "drafter", working + _inputs(drafter, cells, flags))
@@ -253,12 +256,14 @@ def _head_inside(places: _Places, model: Model, flags: MemoryFlags) -> None:
     first = _first_on_card(model, flags.layers)
     cells = _Cells.of(model, flags)
     trunk = model.blocks - model.mtp_layers
-    caches = _layer_caches(model, cells, flags.drafter_keys, flags.drafter_values)
+    caches = _layer_caches(
+        model, cells, flags.drafter_keys, flags.drafter_values, flags.flash_attention
+    )
     for layer, (_, size) in enumerate(caches):
         if layer >= trunk:
             on_card = layer >= first and flags.cache_on_card
             places.add(CARD if on_card else HOST, "drafter", size)
-    working = _head_working(model, cells.micro_batch * _FLOAT) + _inputs(model, cells, flags)
+    working = _head_working(model, cells, flags) + _inputs(model, cells, flags)
     places.add(CARD if first <= model.blocks else HOST, "drafter", working)
     logits = (model.vocabulary_size or 0) * _FLOAT * max(1, flags.slots)
     places.add(HOST, "drafter", logits)
@@ -280,8 +285,12 @@ def _weights(places: _Places, part: str, model: Model, first: int, flags: Memory
         else:
             in_memory.append(tensor)
     table = model.tensors.get("token_embd.weight")
-    if table is not None and output_on_card and "output.weight" not in model.tensors:
-        places.add(CARD, part, table.size or 0)  # as the output it is there a second time
+    if table is not None and "output.weight" not in model.tensors:
+        # It is the output as well: on the card it is there a second time.
+        if output_on_card:
+            places.add(CARD, part, table.size or 0)
+        elif flags.repack and _can_be_repacked(table):
+            places.add(HOST, part, table.size or 0)
     for header in model.headers:
         names = {tensor.name for tensor in header.tensors}
         places.add(HOST, part, _mapped([t for t in in_memory if t.name in names], flags))
@@ -307,18 +316,21 @@ def _mapped(tensors: list[Tensor], flags: MemoryFlags) -> float:
 
 
 def _is_repacked(tensor: Tensor) -> bool:
-    return (
-        tensor.type_name in _REPACKED
-        and len(tensor.shape) >= 2
-        and tensor.shape[1] % _REPACKED_ROWS == 0
-        and not tensor.name.startswith(_TABLES)
-    )
+    return _can_be_repacked(tensor) and not tensor.name.startswith(_TABLES)
+
+
+def _can_be_repacked(tensor: Tensor) -> bool:
+    rows = _rows(tensor, 1)
+    return tensor.type_name in _REPACKED and rows > 0 and rows % _REPACKED_ROWS == 0
 
 
 def _layer_caches(
-    model: Model, cells: _Cells, keys: str, values: str
+    model: Model, cells: _Cells, keys: str, values: str, flash_attention: bool
 ) -> Iterator[tuple[str, float]]:
-    """(kind, bytes) of each layer's cache; of recurrent layers for one state of one sequence."""
+    """(kind, bytes) of each layer's cache; of recurrent layers for one state of one sequence.
+
+    Without flash attention values are stored turned, all layers as wide as the widest.
+    """
     heads = model.per_layer("attention.head_count_kv", model.number("attention.head_count") or 0)
     sliding = sliding_layers(model)
     recurrent = recurrent_layers(model)
@@ -326,6 +338,11 @@ def _layer_caches(
     head = (model.width or 0) // max(1, max(model.per_layer("attention.head_count"), default=1))
     key_length = model.number("attention.key_length") or head
     value_length = model.number("attention.value_length") or head
+    value_lengths = [
+        (model.number("attention.value_length_swa") if slides else None) or value_length
+        for slides in sliding
+    ]
+    widest = max((a * b for a, b in zip(heads, value_lengths, strict=True)), default=0)
     for layer in range(model.blocks):
         if recurrent[layer]:
             yield "recurrent", _recurrent_state(model)
@@ -333,9 +350,9 @@ def _layer_caches(
         kind = "sliding" if sliding[layer] else "full"
         suffix = "_swa" if sliding[layer] else ""
         key = model.number(f"attention.key_length{suffix}") or key_length
-        value = model.number(f"attention.value_length{suffix}") or value_length
         has_cache = layer < model.blocks - shared
-        row = heads[layer] * (key * _bytes(keys) + value * _bytes(values)) if has_cache else 0.0
+        wide = heads[layer] * value_lengths[layer] if flash_attention else widest
+        row = heads[layer] * key * _bytes(keys) + wide * _bytes(values) if has_cache else 0.0
         yield kind, row * (cells.sliding if sliding[layer] else cells.full) * cells.streams
 
 
@@ -391,9 +408,7 @@ def _working(model: Model, cells: _Cells, flags: MemoryFlags) -> float:
     tables = _rows(model.tensors.get("per_layer_token_embd.weight"), 0)
     keys, values = _widest(model, "attn_k.weight"), _widest(model, "attn_v.weight")
     attention = 3 * width + 2 * _widest(model, "attn_q.weight") + keys + values
-    if not flags.flash_attention:
-        heads = max(model.per_layer("attention.head_count"), default=0)
-        attention += heads * cells.full
+    attention += _scores(model, cells, flags)
     stages = [attention, 3 * dense + (3 if recurrent else 4) * width]
     if recurrent:
         stages.append(3 * _widest(model, "attn_qkv.weight") + 3 * width)
@@ -410,11 +425,22 @@ def _working(model: Model, cells: _Cells, flags: MemoryFlags) -> float:
     return float(max(stages)) * cells.micro_batch * _FLOAT
 
 
-def _head_working(model: Model, unit: int) -> float:
-    """Bytes of what an MTP head computes: seven embeddings, and its queries twice."""
+def _head_working(model: Model, cells: _Cells, flags: MemoryFlags) -> float:
+    """Bytes of what an MTP head computes: seven embeddings and its queries twice, or attention."""
     layer = model.blocks - model.mtp_layers
-    queries = _rows(model.tensors.get(f"blk.{layer}.attn_q.weight"), 1)
-    return float(7 * (model.width or 0) + 2 * queries) * unit
+    width = model.width or 0
+    queries, keys, values = (
+        _rows(model.tensors.get(f"blk.{layer}.attn_{name}.weight"), 1) for name in "qkv"
+    )
+    attention = 3 * width + queries + keys + values + _scores(model, cells, flags)
+    return float(max(7 * width + 2 * queries, attention)) * cells.micro_batch * _FLOAT
+
+
+def _scores(model: Model, cells: _Cells, flags: MemoryFlags) -> int:
+    """Scores of one token without flash attention, which keeps none."""
+    if flags.flash_attention:
+        return 0
+    return max(model.per_layer("attention.head_count"), default=0) * cells.full
 
 
 def _inputs(model: Model, cells: _Cells, flags: MemoryFlags) -> float:

@@ -44,20 +44,20 @@ class MemoryFlags:
     unknown: tuple[str, ...] = ()
 
 
-_NUMBERS = {
+_NUMBERS: dict[str, tuple[str, ...]] = {
     "context": ("-c", "--ctx-size"),
     "batch": ("-b", "--batch-size"),
     "micro_batch": ("-ub", "--ubatch-size"),
     "slots": ("-np", "--parallel"),
     "expert_layers": ("-ncmoe", "--n-cpu-moe"),
 }
-_LAYERS = {
+_LAYERS: dict[str, tuple[str, ...]] = {
     "layers": ("-ngl", "--gpu-layers", "--n-gpu-layers"),
     "drafter_layers": (
         "-ngld", "--spec-draft-ngl", "--gpu-layers-draft", "--n-gpu-layers-draft",
     ),
 }  # fmt: skip
-_TYPES = {
+_TYPES: dict[str, tuple[str, ...]] = {
     "keys": ("-ctk", "--cache-type-k"),
     "values": ("-ctv", "--cache-type-v"),
     "drafter_keys": ("-ctkd", "--spec-draft-type-k", "--cache-type-k-draft"),
