@@ -83,10 +83,10 @@ def _place(file: ModelFile, base: Path) -> Path | None:
 
 def hub_folder(repo: str) -> Path:
     """A repository's folder in the Hub's cache: blobs, refs, snapshots."""
-    return _hub_cache() / f"models--{repo.replace('/', '--')}"
+    return hub_cache() / f"models--{repo.replace('/', '--')}"
 
 
-def _hub_cache() -> Path:
+def hub_cache() -> Path:
     """The Hub's cache, by the rules of huggingface_hub, which is slow to import."""
     cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
     if cache:
