@@ -9,6 +9,7 @@ from tuirig import __version__, locations
 from tuirig.errors import NotProvenError, TuirigError
 from tuirig.events import Emit
 from tuirig.files import profiles
+from tuirig.files.identities import identity_of
 from tuirig.measure import summary
 from tuirig.measure.proof import prove
 from tuirig.records import FileIdentity, Reply
@@ -23,7 +24,6 @@ from tuirig.rigs.profile import (
 from tuirig.rigs.schema import TARGET, Rig
 from tuirig.rigs.settings import Setting
 from tuirig.rigs.shards import model_name
-from tuirig.runs.identities import identity_of
 from tuirig.runs.session import Session
 from tuirig.stats.ratio import paired_gain
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 
 from tuirig.errors import TuirigError
 from tuirig.events import Emit
+from tuirig.files.identities import identity_of
 from tuirig.records import FileIdentity
 from tuirig.rigs.schema import TARGET
 from tuirig.rigs.settings import Setting, parse_setting
 from tuirig.runs.circumstances import Circumstances, changes
-from tuirig.runs.identities import identity_of
 from tuirig.runs.session import Session
 
 

@@ -1,4 +1,4 @@
-"""Which model files a rig runs with: size and hash, found in a thread."""
+"""Size and hash of model files, found in a thread."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from tuirig.files import hashes
 from tuirig.records import FileIdentity
 
 
-async def identity_of(path: Path, emit: Emit) -> FileIdentity:
+async def identity_of(path: Path, emit: Emit, name: str = "") -> FileIdentity:
     """Size and hash of a model file, with Progress in bytes; a remembered hash costs nothing.
 
-    Cancelling ends the thread's work, too. Raises TuirigError if the file can't be read.
+    name: what a person calls it, if not by its file's name. Cancelling ends the thread's work, too.
+    Raises TuirigError if the file can't be read.
     """
     loop = asyncio.get_running_loop()
     cancelled = threading.Event()
-    what = f"hashing {path.name}"
+    what = f"hashing {name or path.name}"
 
     def progress(done: int, total: int) -> None:
         loop.call_soon_threadsafe(emit, Progress(what=what, done=done, total=total, unit="B"))
