@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from tuirig.errors import TuirigError
 from tuirig.events import Emit
 from tuirig.runs.catalog import FoundRig
-from tuirig.runs.session import Session
+
+if TYPE_CHECKING:
+    from tuirig.runs.session import Session
 
 
 class SessionHolder:

@@ -6,13 +6,14 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.widgets import Footer, Log
+from textual.widgets import Footer
 
 from tuirig import locations
 from tuirig.errors import TuirigError
@@ -21,9 +22,7 @@ from tuirig.measure.prompts import PROMPTS, choose
 from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.board import CellState
 from tuirig.runs.catalog import FoundRig, Listing
-from tuirig.runs.session import DEFAULT_TOKENS, Kept, Session
 from tuirig.tui.bridge import Bridge
-from tuirig.tui.dialogs import Choice, KeyHelp, RigPicker
 from tuirig.tui.holder import SessionHolder
 from tuirig.tui.jobs import Jobs
 from tuirig.tui.keys import KEYS
@@ -42,7 +41,11 @@ from tuirig.tui.widgets import (
     SettingGrid,
 )
 
+if TYPE_CHECKING:
+    from tuirig.runs.session import Kept, Session
+
 ARM_PROMPTS = 12
+TOKENS = 128
 LOG_LOOK_S = 0.25
 RATE_HZ = 10.0
 RATE_OVER_SSH_HZ = 5.0
@@ -70,13 +73,14 @@ class MainScreen(Screen[None]):
         super().__init__()
         self.listings = listings
         self.view = View(first.rig)
-        self.tokens = DEFAULT_TOKENS
+        self.tokens = TOKENS
         self.frozen = False
         self.kept: Kept | None = None
         self.jobs = Jobs(
             failed=self._job_failed, broken=self._job_broken, changed=self._job_changed
         )
         self._found = first
+        self._gone = False
 
     def compose(self) -> ComposeResult:
         """Narrow: header, band, grid, text. Wide: rigs and live figures at the grid's sides."""
@@ -90,7 +94,6 @@ class MainScreen(Screen[None]):
                 yield Details(id="details")
             yield Now(id="now")
         yield ReplyText(id="reply")
-        yield Log(id="log", max_lines=2000)
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
@@ -106,6 +109,7 @@ class MainScreen(Screen[None]):
 
     def on_unmount(self) -> None:
         """Nobody looks any more."""
+        self._gone = True
         self.bridge.close()
 
     # -- what is shown
@@ -126,7 +130,7 @@ class MainScreen(Screen[None]):
 
     def _show(self) -> None:
         """Let every panel repaint what changed."""
-        if self.frozen or not self.is_mounted:
+        if self.frozen or self._gone or not self.is_mounted:
             return
         with self.app.batch_update():
             self._look_up_command()
@@ -156,6 +160,8 @@ class MainScreen(Screen[None]):
     def _tell(self, message: str, hint: str = "") -> None:
         """A failure as a readable message; the cell and the log keep the evidence."""
         text = f"{message}\nnext: {hint}" if hint else message
+        if self._gone:
+            return
         self.notify(text, severity="error", timeout=8, markup=False)
 
     # -- jobs: what takes time, one at a time
@@ -185,10 +191,12 @@ class MainScreen(Screen[None]):
             self.view.idle_again()
         self._show()
 
-    async def _ask(self, dialog: Choice) -> str:
-        """The answer to a dialog, empty for none."""
+    async def _ask(self, title: str, body: str, answers: Sequence[tuple[str, str, str]]) -> str:
+        """The answer to a question (key, answer, what it does), empty for none."""
+        from tuirig.tui.dialogs import Choice
+
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self.app.push_screen(dialog, answer.set_result)
+        self.app.push_screen(Choice(title, body, answers), answer.set_result)
         return await answer or ""
 
     def _open_quietly(self) -> None:
@@ -307,23 +315,24 @@ class MainScreen(Screen[None]):
         self.query_one("#board").border_subtitle = "frozen · f goes on" if self.frozen else ""
         self._show()
 
-    def action_log(self) -> None:
-        """Open or close the server's log."""
-        self.set_class(not self.has_class("-log"), "-log")
-        if self.has_class("-log"):
-            self.query_one(Log).focus()
-            self._follow_log()
-        else:
-            self.query_one(SettingGrid).focus()
-
     @work(exclusive=True, group="log")
-    async def _follow_log(self) -> None:
-        log = self.query_one(Log)
+    async def action_log(self) -> None:
+        """Open or close the server's log; it follows the file while it is open."""
+        from textual.widgets import Log
+
+        if self.has_class("-log"):
+            self.remove_class("-log")
+            self.query_one(SettingGrid).focus()
+            await self.query_one(Log).remove()
+            return
+        log = Log(id="log", max_lines=2000)
         path = locations.log_path(self.view.rig.name)
         log.border_title = f"log · {path}"
+        await self.mount(log, before=self.query_one(Footer))
+        self.add_class("-log")
+        log.focus()
         tail = LogTail(path)
-        log.clear()
-        while self.has_class("-log") and tail.path == locations.log_path(self.view.rig.name):
+        while log.is_attached and path == locations.log_path(self.view.rig.name):
             fresh, text = await asyncio.to_thread(tail.read)
             if fresh:
                 log.clear()
@@ -333,6 +342,8 @@ class MainScreen(Screen[None]):
 
     def action_keys(self) -> None:
         """Help."""
+        from tuirig.tui.dialogs import KeyHelp
+
         self.app.push_screen(KeyHelp())
 
     @work(exclusive=True, group="copy")
@@ -356,6 +367,8 @@ class MainScreen(Screen[None]):
         if rigs.size.width:
             rigs.focus()
         else:
+            from tuirig.tui.dialogs import RigPicker
+
             self.app.push_screen(RigPicker(self.listings, self.view.rig.name), self._picked)
 
     def _picked(self, listing: Listing | None) -> None:
@@ -376,15 +389,15 @@ class MainScreen(Screen[None]):
             return
         if self.view.running is not None:
             answer = await self._ask(
-                Choice(
-                    f"{self.view.server.setting} is running on {self.view.rig.name}",
-                    "",
-                    [("enter", "switch", f"stop it and open {listing.name}")],
-                )
+                f"{self.view.server.setting} is running on {self.view.rig.name}",
+                "",
+                [("enter", "switch", f"stop it and open {listing.name}")],
             )
             if answer != "switch":
                 return
         await self.close_session()
+        if self.has_class("-log"):
+            self.action_log()
         self._found = listing.found
         self.view = View(listing.found.rig)
         self.holder = SessionHolder(listing.found, self.bridge.emit)
@@ -432,11 +445,9 @@ class MainScreen(Screen[None]):
         before = saving.saved_profile(profile)
         body = saving.preview(profile, before)
         answer = await self._ask(
-            Choice(
-                f"Save {setting} as the profile of this card and model",
-                f"{saving.profile_path(profile)}\n\n{body}",
-                [("enter", "save", "save"), ("s", "save", "save")],
-            )
+            f"Save {setting} as the profile of this card and model",
+            f"{saving.profile_path(profile)}\n\n{body}",
+            [("enter", "save", "save"), ("s", "save", "save")],
         )
         if answer == "save":
             path = await asyncio.to_thread(saving.save, profile)
@@ -447,11 +458,9 @@ class MainScreen(Screen[None]):
         """Quit; ask when a server is running."""
         if self.view.running is not None:
             answer = await self._ask(
-                Choice(
-                    f"{self.view.server.setting} is running at {self.view.server.url}",
-                    "",
-                    [("s", "stop", "stop it and quit"), ("k", "keep", "keep serving and quit")],
-                )
+                f"{self.view.server.setting} is running at {self.view.server.url}",
+                "",
+                [("s", "stop", "stop it and quit"), ("k", "keep", "keep serving and quit")],
             )
             if not answer:
                 return
