@@ -18,8 +18,8 @@ def test_help_has_every_exit_code_with_its_meaning(run: Commands) -> None:
 def test_help_names_every_command(run: Commands) -> None:
     text = run("--help").stdout
     assert command_names() == (
-        "open", "demo", "rigs", "rig", "measure", "ab", "serve", "stop", "profiles", "repack",
-        "doctor",
+        "open", "demo", "rigs", "rig", "measure", "ab", "serve", "stop", "profiles", "inspect",
+        "repack", "doctor",
     )  # fmt: skip
     for name in command_names():
         assert f"\n    {name} " in text
@@ -27,7 +27,7 @@ def test_help_names_every_command(run: Commands) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [*((name,) for name in command_names()), ("rig", "new"), ("rig", "check")],
+    [*((name,) for name in command_names()), ("rig", "new"), ("rig", "check"), ("rig", "discover")],
     ids=" ".join,
 )
 def test_every_command_has_help(run: Commands, words: tuple[str, ...]) -> None:

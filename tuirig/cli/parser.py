@@ -85,6 +85,7 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     _serve(commands)
     _stop(commands)
     _profiles(commands)
+    _inspect(commands)
     _repack(commands)
     _doctor(commands)
     return parser, commands.choices
@@ -182,8 +183,8 @@ found. A file with an error is listed with it and does not hide the others.
 def _rig(commands: Any) -> None:
     parser = commands.add_parser(
         "rig",
-        help="new: write a rig file to start from; check: say what would run",
-        description="Write a rig file to start from, or say what a rig would run.",
+        help="new, discover: write a rig file; check: say what would run",
+        description="Write a rig file to start from, find one, or say what a rig would run.",
         allow_abbrev=False,
     )
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -201,16 +202,36 @@ example:
         "new",
     )
     new.add_argument("name", metavar="NAME", help="letters, digits, '.', '_' and '-'")
+    discover = add_command(
+        actions,
+        "discover",
+        "find models on this machine and the drafters that fit them",
+        """\
+Look through the caches of the Hub, of llama.cpp and of LM Studio, ~/models and the given
+folders for GGUF files, and pair targets with the drafters that fit them, by what stands
+in their headers. Each pair is offered as a rig file; --write writes it. Nothing is
+fetched and no weight is read.
+
+examples:
+  tuirig rig discover
+  tuirig rig discover /data/models --write gemma-4-E4B-it
+""",
+        "discover",
+    )
+    discover.add_argument("folders", metavar="DIR", nargs="*", help="look here as well")
+    discover.add_argument("--write", metavar="NAME", help="write the offered rig of that name")
+    _json(discover)
     check = add_command(
         actions,
         "check",
         "say what a rig would run, without starting a server",
         """\
 Say what would happen, without starting a server: the program and its build, the command
-lines, which settings this build can run, the card, whether the models fit its memory
-(a rough sum of file sizes), a free port, who else holds the card, and servers of tuirig
-that still run. Other people's servers are named and never touched. The files of a
-built-in rig are made first. Exit code 0 means that every setting can run.
+lines, which settings this build can run, whether each drafter fits the target by their
+headers, the card, whether everything fits its memory and which context would, a free
+port, who else holds the card, and servers of tuirig that still run. Other people's
+servers are named and never touched. The files of a built-in rig are made first. Exit
+code 0 means that every setting can run.
 """,
         "check",
     )
@@ -339,6 +360,30 @@ over a shipped one of the same name.
     parser.add_argument(
         "--card", metavar="NAME", help="only those of cards with NAME in their name"
     )
+    _json(parser)
+
+
+def _inspect(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "inspect",
+        "say what a model file is, by its header",
+        """\
+Say what a GGUF is: architecture, parameters, the encodings of its tensors, vocabulary,
+context, layers, and whether it drafts: with which --spec-type, for which targets. Only
+the header is read, of a URL too; the file's name counts for nothing. With --against it
+says whether the file can draft for a target, and why not. Exit code 3 means that
+something is wrong with the file or the pair.
+
+examples:
+  tuirig inspect ~/models/gemma-4-E4B-it-assistant-q4_0.gguf
+  tuirig inspect drafter.gguf --against target.gguf --json
+  tuirig inspect https://huggingface.co/REPO/resolve/main/FILE.gguf
+""",
+        "inspect",
+    )
+    parser.add_argument("file", metavar="FILE|URL", help="a GGUF file, or its http(s) address")
+    parser.add_argument("--against", metavar="TARGET", help="the target's file or address")
     _json(parser)
 
 

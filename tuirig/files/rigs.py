@@ -68,6 +68,14 @@ def unknown_rig(reference: str, also: Iterable[str] = ()) -> MissingError:
 def write_starter(name: str, card: str = "cpu") -> Path:
     """Write a commented rig file to fill in; its path. card: what stands in it for the card.
 
+    Raises what `write_new` raises.
+    """
+    return write_new(name, _STARTER.format(name=name, card=json.dumps(card)))
+
+
+def write_new(name: str, text: str) -> Path:
+    """Write a rig file into the folder of the rigs; its path.
+
     Raises TuirigError for a bad name or an existing file, which stays as it is.
     """
     from tuirig.atomic import create_atomically
@@ -79,7 +87,7 @@ def write_starter(name: str, card: str = "cpu") -> Path:
         )
     path = locations.rigs_folder() / f"{name}{SUFFIX}"
     try:
-        create_atomically(path, _STARTER.format(name=name, card=json.dumps(card)))
+        create_atomically(path, text)
     except FileExistsError:
         raise TuirigError(
             f"{path} is there already", hint="edit it, or choose another name"
