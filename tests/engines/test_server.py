@@ -48,8 +48,11 @@ class WatchedHost(LocalHost):
         self._blind = blind
 
     def port_holder(self, port: int) -> PortHolder | None:
-        """blind: as if the port were taken between the look and the start."""
-        return None if self._blind else super().port_holder(port)
+        """blind: the first look comes before somebody takes the port."""
+        if self._blind:
+            self._blind = False
+            return None
+        return super().port_holder(port)
 
     @asynccontextmanager
     async def start(
@@ -246,7 +249,8 @@ async def test_a_port_taken_in_the_last_moment(tiny_gemma4_rig: Rig) -> None:
         with pytest.raises(InUseError, match=f"port {server.command.port} is in use") as raised:
             async with second.running(port=server.command.port):
                 raise AssertionError("it must not become ready")
-        assert "couldn't bind" in raised.value.evidence[0]
+        # The server's own line, or (if that got lost, see Cause.known) who holds the port.
+        assert "couldn't bind" in raised.value.evidence[0] or str(server.pid) in str(raised.value)
         server.check_alive()
 
 
@@ -353,7 +357,7 @@ STREAM = {"prompt": "Once", "n_predict": 1900, "stream": True, "ignore_eos": Tru
 
 @asynccontextmanager
 async def open_stream(server: RunningServer) -> AsyncIterator[None]:
-    """A reply that is being generated."""
+    """A reply that is being generated, for many seconds by the slowest of the small models."""
     headers = {"Authorization": f"Bearer {server.api_key}", "Connection": "close"}
     async with (
         httpx2.AsyncClient(trust_env=False, headers=headers) as client,
@@ -363,8 +367,8 @@ async def open_stream(server: RunningServer) -> AsyncIterator[None]:
         yield
 
 
-async def test_a_cancelled_reply_is_waited_for(tiny_gemma4_rig: Rig) -> None:
-    used = await bench(tiny_gemma4_rig)
+async def test_a_cancelled_reply_is_waited_for(smollm2_rig: Rig) -> None:
+    used = await bench(smollm2_rig)
     async with used.running() as server:
         async with open_stream(server):
             assert get(server, "/slots").json()[0]["is_processing"]
@@ -375,8 +379,8 @@ async def test_a_cancelled_reply_is_waited_for(tiny_gemma4_rig: Rig) -> None:
     assert used.returncode == 0
 
 
-async def test_a_stop_in_the_middle_of_our_reply_needs_one_signal(tiny_gemma4_rig: Rig) -> None:
-    used = await bench(tiny_gemma4_rig)
+async def test_a_stop_in_the_middle_of_our_reply_needs_one_signal(smollm2_rig: Rig) -> None:
+    used = await bench(smollm2_rig)
     streaming = asyncio.Event()
 
     async def serve() -> None:
@@ -393,8 +397,8 @@ async def test_a_stop_in_the_middle_of_our_reply_needs_one_signal(tiny_gemma4_ri
     assert used.states[-2:] == [ServerState.STOPPING, ServerState.STOPPED]
 
 
-async def test_somebody_elses_open_stream_does_not_keep_the_server(tiny_gemma4_rig: Rig) -> None:
-    used = await bench(tiny_gemma4_rig, limits=Limits(terminate=(0.3, 20.0)))
+async def test_somebody_elses_open_stream_does_not_keep_the_server(smollm2_rig: Rig) -> None:
+    used = await bench(smollm2_rig, limits=Limits(terminate=(0.3, 20.0)))
     running = used.running()
     server = await running.__aenter__()
     async with open_stream(server):
