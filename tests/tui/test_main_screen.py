@@ -14,12 +14,11 @@ import pytest
 
 from tests.tui.driving import Driver, driving, servers
 from tuirig import locations
-from tuirig.rigs.schema import Drafter, Rig
+from tuirig.rigs.schema import Drafter, Rig, Tune
 from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.board import CellState
 from tuirig.tui.dialogs import Choice, KeyHelp, RigPicker
 from tuirig.tui.widgets import RigList
-
 
 #: Tokens of a reply that is still streaming when the next key comes.
 LONG = 1900
@@ -386,6 +385,10 @@ async def test_compare_two_marked_settings(
         await driver.press("b")
         assert view.marked == {"a": NONE, "b": Setting("q4_0", 1)}
         await driver.press("c")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.pilot.pause()
+        assert "A B B A" in driver.text()
+        await driver.press("enter")
         await driver.until(lambda: view.start)
         await driver.until(lambda: "against none: " in driver.toasts(), timeout_s=120)
         await driver.until_quiet()
@@ -402,3 +405,33 @@ async def test_marks_move_and_can_be_taken_away(tiny_gemma4_rig: Rig) -> None:
         assert view.marked == {"b": NONE}
         await driver.press("b")
         assert view.marked == {}
+
+
+async def test_tune_shows_its_plan_finds_the_best_and_offers_to_save_it(
+    tiny_gemma4_rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuirig.tui.main_screen.ARM_PROMPTS", 2)
+    rig = msgspec.structs.replace(
+        tiny_gemma4_rig, drafter=tiny_gemma4_rig.drafter[2:3], tune=Tune(lengths=(0, 1, 2))
+    )
+    async with driving(rig) as driver:
+        view = driver.screen.view
+        await driver.press("t")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.pilot.pause()
+        assert "server starts" in driver.text()
+        await driver.press("escape")
+        await driver.until_quiet()
+        assert not view.board.replies(NONE)
+        await driver.press("t")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.press("enter")
+        await driver.until(lambda: driver.app.screen is driver.screen)
+        await driver.until(lambda: isinstance(driver.app.screen, Choice), timeout_s=150)
+        await driver.pilot.pause()
+        assert "Save" in driver.text()
+        assert "best: " in driver.toasts()
+        await driver.press("enter")
+        await driver.until(lambda: list(locations.profiles_folder().rglob("*.toml")))
+        await driver.until_quiet()
+        assert not servers()

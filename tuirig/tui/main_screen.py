@@ -16,10 +16,10 @@ from textual.screen import Screen
 from textual.widgets import Footer
 
 from tuirig import locations
-from tuirig.errors import TuirigError
-from tuirig.events import Event, Failed
+from tuirig.errors import ExitCode, TuirigError
+from tuirig.events import Event, Failed, PlanMade
 from tuirig.measure.prompts import PROMPTS, choose
-from tuirig.rigs.settings import NONE, Setting
+from tuirig.rigs.settings import NONE, Setting, parse_setting
 from tuirig.runs.board import CellState
 from tuirig.runs.catalog import FoundRig, Listing
 from tuirig.tui.bridge import Bridge
@@ -178,7 +178,9 @@ class MainScreen(Screen[None]):
         self.jobs.start(name, job)
 
     def _job_failed(self, error: TuirigError) -> None:
-        """Tell what no event has told."""
+        """Tell what no event has told; what the person declined is no failure."""
+        if error.exit_code is ExitCode.INTERRUPTED:
+            return
         failure = self.view.failure
         if failure is None or failure.message != error.message:
             self._tell(error.message, error.hint)
@@ -285,11 +287,40 @@ class MainScreen(Screen[None]):
         options = AbOptions(a=str(a), b=str(b), prompts=choose(ARM_PROMPTS))
         store = await asyncio.to_thread(Store)
         try:
-            result = await ab(session, options, store, self.bridge.emit)
+            result = await ab(session, options, store, self.bridge.emit, agree=self._agree)
         finally:
             store.close()
         ratio = "" if result.ratio is None else f" ({result.ratio:.3f}x)"
         self.notify(f"{b} against {a}: {result.verdict}{ratio}. {result.settled}", timeout=10)
+
+    async def _agree(self, plan: PlanMade) -> bool:
+        """Show what a run is going to do and how long it takes, before it starts."""
+        from tuirig.tui.panels.runs import plan_text
+
+        title = f"{self.jobs.name} on {self.view.rig.name}"
+        return await self._ask(title, plan_text(plan), [("enter", "start", "start")]) == "start"
+
+    def action_tune(self) -> None:
+        """Find the best setting; the plan is shown first, the profile before it is saved."""
+        self._start("tune", self._tune)
+
+    async def _tune(self, session: Session) -> None:
+        from tuirig.runs.store import Store
+        from tuirig.runs.tune import tune
+        from tuirig.runs.tune_plan import TuneOptions
+        from tuirig.tui.panels.runs import found
+
+        store = await asyncio.to_thread(Store)
+        try:
+            options = TuneOptions(prompts=choose(ARM_PROMPTS), save=False)
+            result = await tune(session, options, store, self.bridge.emit, agree=self._agree)
+        finally:
+            store.close()
+        self.notify(found(result), timeout=15, markup=False)
+        if result.setting is not None:
+            self.view.cursor = parse_setting(result.setting)
+            self._show()
+            await self._save(session, self.view.cursor)
 
     def action_prompt(self, step: int) -> None:
         """Another test prompt."""
