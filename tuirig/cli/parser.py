@@ -86,6 +86,7 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     _stop(commands)
     _profiles(commands)
     _inspect(commands)
+    _fetch(commands)
     _repack(commands)
     _doctor(commands)
     return parser, commands.choices
@@ -384,6 +385,30 @@ examples:
     )
     parser.add_argument("file", metavar="FILE|URL", help="a GGUF file, or its http(s) address")
     parser.add_argument("--against", metavar="TARGET", help="the target's file or address")
+    _json(parser)
+
+
+def _fetch(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "fetch",
+        "download the model files of a rig, checked by their hash",
+        """\
+Bring a rig's target and drafters onto this machine: files with `repo` and `file` into the
+cache of the Hub, files with a `url` to their `path`. A file that is there with the right
+hash is used. A download that was cut is taken up again, and gets its name when all of it
+has the hash that the rig gives (sha256), or else the one that the Hub gives.
+
+For a rig without a pin, the commit and the hash are printed, ready to paste into it. The
+Hub's variables count: HF_TOKEN (or `hf auth login`), HF_ENDPOINT, HF_HUB_OFFLINE, HF_HOME.
+
+examples:
+  tuirig fetch my-card
+  tuirig fetch my-card --json
+""",
+        "fetch",
+    )
+    parser.add_argument("rig", metavar="RIG", help=RIG_HELP)
     _json(parser)
 
 

@@ -53,6 +53,11 @@ def identity(
     return FileIdentity(file=path.name, size=sum(size for size, _, _ in stamp), sha256=digest)
 
 
+def remember(path: Path, sha256: str) -> None:
+    """Note the hash of a model file that was just read whole. Raises OSError if it is gone."""
+    _remember(path, _stamp(shards_of(path)), sha256)
+
+
 def _hash(
     shards: Sequence[Path], total: int, on_progress: OnProgress, cancelled: Callable[[], bool]
 ) -> str | None:
