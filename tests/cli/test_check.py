@@ -25,8 +25,10 @@ def test_a_rig_whose_every_setting_can_run(run: Commands, tiny_gemma4_rig: Rig) 
     assert argv[0] == tiny_gemma4_rig.server.program
     assert argv[argv.index("--spec-draft-n-max") + 1] == "2"
     assert argv[argv.index("--port") + 1] == str(check["port"])
-    sizes = {file["row"]: file["size_mib"] for file in check["files"]}
-    assert check["memory"]["weights_mib"] == pytest.approx(sizes["target"] + sizes["f16"])
+    needs = {need["row"]: need for need in check["memory"]["settings"]}
+    assert list(needs) == ["none", "f16", "q8_0", "q4_0", "ngram"]
+    assert needs["f16"]["setting"] == "f16:3"
+    assert needs["f16"]["total_mib"] > needs["q4_0"]["total_mib"] > needs["none"]["total_mib"]
     assert check["memory"]["fits"] is True
     assert check["memory"]["free_mib"] < check["memory"]["total_mib"]
 

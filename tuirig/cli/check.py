@@ -12,6 +12,7 @@ from tuirig.cli.narration import Narrator
 from tuirig.cli.output import answer, answer_json, columns
 from tuirig.runs.catalog import find_rig
 from tuirig.runs.check import Check, CheckedSetting, check
+from tuirig.runs.fitting import SettingMemory
 from tuirig.tui.figures import memory
 
 
@@ -37,9 +38,9 @@ def _report(result: Check) -> Iterator[str]:
     yield f"rig      {result.rig} ({result.path or 'built in'})"
     yield f"program  {result.program or '–'}  {result.build or ''}".rstrip()
     yield f"card     {result.card.name if result.card else '–'}"
-    yield f"memory   {_memory(result)}"
     yield f"port     {result.port} is free"
     yield from _files(result)
+    yield from _memory(result)
     yield from _processes(result)
     yield from _commands(result)
     yield ""
@@ -51,15 +52,43 @@ def _report(result: Check) -> Iterator[str]:
             yield f"  next: {problem.next}"
 
 
-def _memory(result: Check) -> str:
-    forecast = result.memory
-    if forecast is None:
-        return "–"
-    words = {True: "fit", False: "do not fit", None: "may fit"}[forecast.fits]
-    return (
-        f"weights of {memory(forecast.weights_mib)} {words} {memory(forecast.free_mib)} free of"
-        f" {memory(forecast.total_mib)} (rough: file sizes; cache and buffers come on top)"
+def _memory(result: Check) -> Iterator[str]:
+    """What is free, and a line for `none` and each row at its longest draft length."""
+    found = result.memory
+    if found is None:
+        return
+    yield ""
+    yield (
+        f"memory: {memory(found.free_mib)} free of {memory(found.total_mib)}; needed, by the"
+        " models' headers:"
     )
+    rows: list[tuple[str, ...]] = [
+        ("", "TARGET", "CACHE", "BUFFERS", "DRAFTER", "REST", "IN ALL", "")
+    ]
+    for need in found.settings:
+        parts = need.card
+        sizes = (parts.target_mib, parts.cache_mib, parts.buffers_mib, parts.drafter_mib)
+        rows.append(
+            (
+                f"  {need.setting}",
+                *(memory(size) for size in sizes),
+                memory(need.rest_mib or None),
+                memory(need.total_mib),
+                _fit(need),
+            )
+        )
+    yield from columns(rows, right=(1, 2, 3, 4, 5, 6))
+    for reason in dict.fromkeys(reason for need in found.settings for reason in need.rough):
+        yield f"  rough: {reason}"
+
+
+def _fit(need: SettingMemory) -> str:
+    if need.fits is None:
+        return ""
+    if need.fits:
+        return "fits"
+    context = need.largest_context
+    return f"does not fit; -c {context} would" if context else "does not fit, whatever -c"
 
 
 def _files(result: Check) -> Iterator[str]:

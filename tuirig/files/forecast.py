@@ -115,6 +115,16 @@ def total(parts: MemoryParts) -> float:
     return sum(amount or 0.0 for amount in amounts)
 
 
+def differences(guess: MemoryParts, real: MemoryParts) -> dict[str, float]:
+    """Real minus forecast in MiB, by part, for the parts that the server's log names."""
+    found = {}
+    for part in ("target", "drafter", "cache", "buffers"):
+        size = getattr(real, f"{part}_mib")
+        if size is not None:
+            found[part] = round(size - (getattr(guess, f"{part}_mib") or 0.0), 2)
+    return found
+
+
 def largest_context(
     target: Model,
     drafter: Model | None,

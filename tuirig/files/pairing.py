@@ -48,15 +48,19 @@ def pair(target: Model, drafter: Model | None, type: str) -> tuple[Misfit, ...]:
     drafter: None for a head inside the target or an n-gram method. type: a `--spec-type` list.
     Blocks; raises TuirigError where token lists have to be compared and can't be read.
     """
-    found = [
+    problems = [
         Misfit(f"{model.label}: {problem}")
         for model in (target, drafter)
         if model is not None
         for problem in problems_of(model)
     ]
-    for kind in speculative_types(type):
-        found += _misfits(target, drafter, kind.name)
-    return tuple(found)
+    return (*problems, *misfits(target, drafter, type))
+
+
+def misfits(target: Model, drafter: Model | None, type: str) -> tuple[Misfit, ...]:
+    """Like `pair`, but takes the files themselves for sound."""
+    kinds = speculative_types(type)
+    return tuple(misfit for kind in kinds for misfit in _misfits(target, drafter, kind.name))
 
 
 def fits(target: Model, drafter: Model) -> Drafts | None:

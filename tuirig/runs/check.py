@@ -18,6 +18,14 @@ from tuirig.records import CardInfo, Reading
 from tuirig.rigs.schema import TARGET, Rig
 from tuirig.rigs.settings import Setting
 from tuirig.runs.catalog import FoundRig, prepare
+from tuirig.runs.fitting import (
+    SettingMemory,
+    Unfit,
+    free_mib,
+    rig_models,
+    row_memories,
+    unfit_rows,
+)
 from tuirig.runs.holders import Holder, others_on
 from tuirig.runs.opening import engine_of, host_of
 
@@ -55,13 +63,13 @@ class CheckedSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """A rough forecast in MiB: the weights are file sizes; cache and buffers come on top.
+    """What the headers of the models say that a server will need, and what is free, in MiB.
 
-    weights_mib: the target and the largest drafter. fits: whether they fit what is free, None
-    where that is not known.
+    settings: `none` and every row at its longest draft length. fits: whether all of them fit what
+    is free, None where that is not known.
     """
 
-    weights_mib: float
+    settings: tuple[SettingMemory, ...]
     free_mib: float | None = None
     total_mib: float | None = None
     fits: bool | None = None
@@ -100,14 +108,17 @@ async def check(found: FoundRig, emit: Emit) -> Check:
     rig, host = found.rig, host_of(found.rig)
     problems = await _missing_files(found, emit)
     files = await asyncio.to_thread(models.rig_files, rig, found.base)
+    headers, unread = await asyncio.to_thread(rig_models, files)
+    unfit = (*unread, *await asyncio.to_thread(unfit_rows, rig, headers))
+    problems.extend(_unfit_problems(unfit))
     engine: Engine | None = None
     try:
         engine = await engine_of(rig, host)
     except TuirigError as error:
         problems.append(_problem(error))
     port = host.free_port()
-    settings = tuple(_settings(rig, engine, files, port)) if engine is not None else ()
-    problems.extend(_refusals(rig, settings, files))
+    settings = tuple(_settings(rig, engine, files, unfit, port)) if engine is not None else ()
+    problems.extend(_refusals(rig, settings, files, unfit))
     remembered = await asyncio.to_thread(remembered_servers)
     info: CardInfo | None = None
     reading: Reading | None = None
@@ -117,9 +128,9 @@ async def check(found: FoundRig, emit: Emit) -> Check:
     except TuirigError as error:
         problems.append(_problem(error))
     sizes = await asyncio.to_thread(lambda: tuple(_sizes(files)))
-    memory = _forecast(sizes, reading)
-    if memory is not None and holders:
-        problems.extend(_held(memory, holders))
+    memory = _memory(row_memories(rig, headers, reading), reading)
+    if memory is not None:
+        problems.extend(_too_much(memory, holders))
     program = host.find_program(rig.server.program)
     return Check(
         rig=rig.name,
@@ -152,10 +163,20 @@ async def _missing_files(found: FoundRig, emit: Emit) -> list[Problem]:
 
 
 def _settings(
-    rig: Rig, engine: Engine, files: Mapping[str, Path], port: int
+    rig: Rig, engine: Engine, files: Mapping[str, Path], unfit: Sequence[Unfit], port: int
 ) -> Iterator[CheckedSetting]:
     paths = {row: str(path) for row, path in files.items()}
+    reasons = {reason.row: reason for reason in reversed(unfit)}
     for setting in rig.settings():
+        reason = reasons.get(TARGET) or reasons.get(_row(setting))
+        if reason is not None:
+            yield CheckedSetting(
+                setting=str(setting),
+                row=_row(setting),
+                refusal=reason.reason,
+                next=reason.next_step,
+            )
+            continue
         try:
             command = engine.command(rig, setting, port=port, paths=paths)
         except TuirigError as error:
@@ -175,14 +196,27 @@ def _row(setting: Setting) -> str:
     return setting.drafter or "none"
 
 
+def _unfit_problems(unfit: Sequence[Unfit]) -> Iterator[Problem]:
+    for reason in unfit:
+        yield Problem(
+            message=f"{reason.row}: {reason.reason}",
+            next=reason.next_step,
+            exit_code=ExitCode.BAD_FILE,
+        )
+
+
 def _refusals(
-    rig: Rig, settings: Sequence[CheckedSetting], files: Mapping[str, Path]
+    rig: Rig,
+    settings: Sequence[CheckedSetting],
+    files: Mapping[str, Path],
+    unfit: Sequence[Unfit],
 ) -> Iterator[Problem]:
-    """One problem per row and reason. What is refused for want of its file was told already."""
-    absent = {drafter.row for drafter in rig.drafter if drafter.has_file} - files.keys()
+    """One problem per row and reason. What is refused for its file was told already."""
+    needed = {TARGET, *(drafter.row for drafter in rig.drafter if drafter.has_file)}
+    absent = (needed - files.keys()) | {reason.row for reason in unfit}
     told = set()
     for setting in settings:
-        known = TARGET not in files or setting.row in absent
+        known = TARGET in absent or setting.row in absent
         if setting.refusal and not known and (setting.row, setting.refusal) not in told:
             told.add((setting.row, setting.refusal))
             yield Problem(message=setting.refusal, next=setting.next, exit_code=ExitCode.BAD_FILE)
@@ -204,34 +238,39 @@ def _sizes(files: Mapping[str, Path]) -> Iterator[CheckedFile]:
         yield CheckedFile(row=row, path=str(path), size_mib=(size or 0) / _MIB)
 
 
-def _forecast(files: Sequence[CheckedFile], reading: Reading | None) -> Memory | None:
-    sizes = {file.row: file.size_mib for file in files}
-    target_mib = sizes.pop(TARGET, None)
-    if target_mib is None:
+def _memory(settings: tuple[SettingMemory, ...], reading: Reading | None) -> Memory | None:
+    if not settings:
         return None
-    weights_mib = target_mib + max(sizes.values(), default=0.0)
-    if reading is None or reading.memory_total_mib is None or reading.memory_used_mib is None:
-        return Memory(weights_mib=weights_mib)
-    free_mib = reading.memory_total_mib - reading.memory_used_mib
+    known = all(setting.fits is not None for setting in settings)
     return Memory(
-        weights_mib=weights_mib,
-        free_mib=free_mib,
-        total_mib=reading.memory_total_mib,
-        fits=weights_mib < free_mib,
+        settings=settings,
+        free_mib=free_mib(reading),
+        total_mib=reading.memory_total_mib if reading is not None else None,
+        fits=all(setting.fits for setting in settings) if known else None,
     )
 
 
-def _held(memory: Memory, holders: Sequence[Holder]) -> Iterator[Problem]:
-    """The card has room, were it not for others."""
-    if memory.fits is not False or memory.total_mib is None:
+def _too_much(memory: Memory, holders: Sequence[Holder]) -> Iterator[Problem]:
+    """What does not fit, once for all rows: the one that needs most."""
+    largest = max(memory.settings, key=lambda setting: setting.total_mib)
+    if largest.fits is not False or memory.total_mib is None:
         return
-    if memory.weights_mib < memory.total_mib:
+    if holders and largest.total_mib < memory.total_mib:
         who = ", ".join(f"{holder.name} (process {holder.pid})" for holder in holders)
         yield Problem(
             message=f"the card's memory is held by {who}",
             next="end it yourself if you do not need it; tuirig does not touch it",
             exit_code=ExitCode.IN_USE,
         )
+        return
+    context = largest.largest_context
+    yield Problem(
+        message=(
+            f"{largest.setting} needs about {largest.total_mib:,.0f} MiB,"
+            f" {memory.free_mib:,.0f} MiB are free"
+        ),
+        next=f"-c {context} would fit" if context else "use smaller files; no -c would fit",
+    )
 
 
 def _problem(error: TuirigError) -> Problem:
