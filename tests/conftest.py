@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.demo import miniatures
+from tests.files.hub_server import HubServer
 from tuirig.demo import program, smollm2
 from tuirig.rigs.schema import Drafter, ModelFile, Rig, Server, Tune
 
@@ -77,6 +79,20 @@ def smollm2_rig(smollm2_files: Path, server_program: Path) -> Rig:
         format="q4_0", type="draft-simple", path=str(smollm2_files / "smollm2-q4_0.gguf")
     )
     return _rig("smollm2", target, (drafter, _NGRAM), server_program)
+
+
+@pytest.fixture
+def hub_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    """A Hub of one's own that is the only one known, and a fresh cache of its files."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    # The token of whoever runs the tests must not be found, wherever it is.
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "no-token"))
+    for name in ("HUGGING_FACE_HUB_TOKEN", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    with HubServer().running() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        yield server
 
 
 def _rig(name: str, target: Path, drafters: tuple[Drafter, ...], program: Path) -> Rig:

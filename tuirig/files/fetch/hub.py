@@ -121,7 +121,10 @@ def _ask(repo: str, file: str, revision: str) -> HubFile:
     except httpx2.TransportError as error:
         raise PassingError(unreachable(address, str(error) or type(error).__name__)) from None
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-        raise TuirigError(f"{repo} at {address} can't be asked for: {error}") from None
+        raise TuirigError(
+            f"{repo} at {address} can't be asked for: {error}",
+            hint="look at the repo in the rig, and at HF_ENDPOINT",
+        ) from None
     commit, etag = found.commit_hash or "", found.etag or ""
     if not _COMMIT.fullmatch(commit) or not _ETAG.fullmatch(etag):
         raise TuirigError(
