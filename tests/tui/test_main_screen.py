@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -435,3 +436,9 @@ async def test_tune_shows_its_plan_finds_the_best_and_offers_to_save_it(
         await driver.until(lambda: list(locations.profiles_folder().rglob("*.toml")))
         await driver.until_quiet()
         assert not servers()
+        await driver.press("3")
+        await driver.until(lambda: "tok/s" in driver.text() and "best: " in driver.text())
+        assert "tune   done" in driver.text()
+        assert "plotext" in sys.modules
+        await driver.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.screen)

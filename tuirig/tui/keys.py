@@ -40,6 +40,7 @@ KEYS: tuple[Key, ...] = (
     Key("r", "rigs", "r", "Rigs", "choose another rig", "rigs"),
     Key("o", "log", "o", "The server's log", "open or close the server's log", "log"),
     Key("f", "freeze", "f", "Freeze the panes", "freeze the panes (measuring goes on)"),
+    Key("3", "history", "3", "History", "past runs of this rig"),
     Key("x", "stop", "x", "Stop the server", "stop the server"),
     Key("escape", "cancel", "Esc", "Cancel", "back; cancels what runs"),
     Key("question_mark,f1", "keys", "?", "Help", "the keys and the words of this screen", "help"),

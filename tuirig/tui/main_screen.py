@@ -371,6 +371,12 @@ class MainScreen(Screen[None]):
                 log.write(text)
             await asyncio.sleep(LOG_LOOK_S)
 
+    def action_history(self) -> None:
+        """Past runs of this rig."""
+        from tuirig.tui.history import History
+
+        self.app.push_screen(History(self.view.rig.name))
+
     def action_keys(self) -> None:
         """Help."""
         from tuirig.tui.dialogs import KeyHelp
