@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterable
 
+from rich.console import RenderableType
 from textual.app import App, SystemCommand
 from textual.driver import Driver
 from textual.screen import Screen
@@ -63,6 +64,16 @@ class TuirigApp(App[None]):
             self.exit(return_code=code)
 
         self.run_worker(end(), group="end", exclusive=True)
+
+    def exit(
+        self,
+        result: None = None,
+        return_code: int = 0,
+        message: RenderableType | None = None,
+    ) -> None:
+        """Widgets vanish one by one from here on, so the screen stops showing."""
+        self.main.look_away()
+        super().exit(result, return_code, message)
 
     def get_driver_class(self) -> type[Driver]:
         """On Unix, a driver that survives the loss of its terminal."""

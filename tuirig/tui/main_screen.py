@@ -107,10 +107,16 @@ class MainScreen(Screen[None]):
         self._show_rig()
         self.call_after_refresh(self._open_quietly)
 
-    def on_unmount(self) -> None:
-        """Nobody looks any more."""
+    def look_away(self) -> None:
+        """The program ends: show nothing any more. The session is closed by whoever ends it."""
         self._gone = True
-        self.bridge.close()
+        if self.is_mounted:
+            self.bridge.close()
+
+    def on_unmount(self) -> None:
+        """A job that is still there has nobody to tell."""
+        self.look_away()
+        self.jobs.cancel()
 
     # -- what is shown
 
