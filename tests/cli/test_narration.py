@@ -66,6 +66,12 @@ def test_a_terminal_gets_a_status_line_that_goes_away(monkeypatch: pytest.Monkey
     )
 
 
+def test_bytes_have_their_rate_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    event = Progress(what="x", done=1e8, total=7e8, unit="B", per_s=2.5e7, left_s=61)
+    text = told(monkeypatch, Screen(), event)
+    assert text == "\r\x1b[Kx: 100 of 700 MB  25.0 MB/s  1:01 left\r\x1b[K"
+
+
 def test_a_status_line_never_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
     long = ServerChanged(state=ServerState.STARTING, setting="q4_0:2", line="x" * 200)
     text = told(monkeypatch, Screen(), START[0], long)

