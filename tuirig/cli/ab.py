@@ -11,7 +11,7 @@ import msgspec
 from tuirig.cli import signals
 from tuirig.cli.output import answer, columns
 from tuirig.cli.prompts import prompts_of
-from tuirig.cli.running import interval, opened, settings_of, time
+from tuirig.cli.running import THAN, interval, opened, settings_of, time
 from tuirig.errors import ExitCode
 from tuirig.runs.ab import KIND, AbOptions, AbResult, ab
 from tuirig.runs.catalog import FoundRig, find_rig
@@ -64,10 +64,9 @@ def _report(result: AbResult) -> Iterator[str]:
     if result.verdict == Verdict.NOT_MEASURED:
         yield f"not measured: {result.settled or result.reason}"
         return
-    words = {"faster": "is faster than", "slower": "is slower than", "level": "is level with"}
     between = interval(*(result.interval or (None, None)))
     yield (
-        f"{b.setting} {words[result.verdict]} {a.setting}: {result.ratio:.3f} times its tok/s,"
+        f"{b.setting} is {THAN[result.verdict]} {a.setting}: {result.ratio:.3f} times its tok/s,"
         f" {result.confidence:.1%} interval {between}"
     )
     yield f"  {result.settled}; smallest difference to be seen {result.detectable:.1%}"

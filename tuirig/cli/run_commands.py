@@ -8,12 +8,87 @@ from typing import Any
 
 from tuirig.cli.parser import RIG_HELP, add_command, whole
 
+_LONGEST = 64
 SETTINGS_HELP = "a setting: none, q4_0:2, inside:3,p_min=0.3, ..."
 
 
 def add_to(commands: Any) -> None:
     """Add every command of this module."""
+    _tune(commands)
     _ab(commands)
+
+
+def _tune(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "tune",
+        "find the best setting, prove it and save it",
+        """Find the best drafter and draft length with few server starts. The plan is shown first:
+which starts, how long, and what can't be measured here and why.
+
+The search measures no drafter, then how long the target takes to verify several tokens at
+once (a start of its own), then the longest draft length, whose acceptance tells all shorter
+ones; it predicts every length, measures the best one and its better neighbour, tries the
+other drafters there, and settles finalists in A B B A blocks. Where a prediction is not
+possible it climbs from length 1. --exhaustive measures every setting.
+
+The outcome is saved as the profile of this card and model, with its evidence. A setting
+that fails or does not fit in memory is a result, and the search goes on. Everything is
+stored as it comes: a search that was ended goes on with the same command and --resume.
+
+With --json every event is one line of JSON on stdout and the result is the last line, with
+verdict, interval, setting, starts and seconds.
+
+examples:
+  tuirig tune demo-gemma4
+  tuirig tune my-card --lengths 0-4 --formats q4_0,q8_0
+  tuirig tune my-card --objective code --p-min
+  tuirig tune my-card --objective mix:code=3,story=1 --budget 20 --yes --json
+""",
+        "tune",
+    )
+    parser.add_argument("rig", metavar="RIG", help=RIG_HELP)
+    parser.add_argument(
+        "--lengths",
+        metavar="L",
+        type=_lengths,
+        default=(),
+        help="draft lengths, 0-4 or 0,1,2 (default: those of the rig)",
+    )
+    parser.add_argument(
+        "--formats",
+        metavar="F",
+        type=_names,
+        default=(),
+        help="drafters of the rig, the one to be searched first (default: all, in its order)",
+    )
+    parser.add_argument(
+        "--objective",
+        metavar="O",
+        default="all",
+        help="what is to be best: all kinds of work (default), one kind (code, advice, story,"
+        " explanation, list, summary), mix:code=3,story=1, or energy (tokens per joule)",
+    )
+    _prompts(parser, None)
+    _tokens(parser, 128)
+    _min_gain(parser)
+    parser.add_argument(
+        "--p-min",
+        metavar="P",
+        nargs="?",
+        type=_p_min,
+        const=(0.3, 0.5, 0.7),
+        default=(),
+        help="also try this least probability of a drafted token, e.g. 0.3,0.6; the word alone"
+        " means 0.3,0.5,0.7",
+    )
+    parser.add_argument(
+        "--exhaustive", action="store_true", help="measure every setting instead of searching"
+    )
+    parser.add_argument(
+        "--budget", metavar="MINUTES", type=_minutes, help="begin no start that would end later"
+    )
+    _run_options(parser)
 
 
 def _ab(commands: Any) -> None:
@@ -45,7 +120,7 @@ examples:
     parser.add_argument("rig", metavar="RIG", help=RIG_HELP)
     parser.add_argument("a", metavar="A", help=SETTINGS_HELP)
     parser.add_argument("b", metavar="B", help=SETTINGS_HELP)
-    _prompts(parser)
+    _prompts(parser, 12)
     _tokens(parser, 64)
     _min_gain(parser)
     parser.add_argument(
@@ -69,14 +144,15 @@ def _run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _prompts(parser: argparse.ArgumentParser) -> None:
+def _prompts(parser: argparse.ArgumentParser, default: int | None) -> None:
     prompts = parser.add_mutually_exclusive_group()
     prompts.add_argument(
         "--prompts",
         metavar="N",
         type=whole(2, 36),
-        default=12,
-        help="how many built-in prompts, 2 to 36; 12 are two of each kind (default 12)",
+        default=default,
+        help="how many built-in prompts, 2 to 36; 12 are two of each kind (default 12"
+        f"{'' if default else ', or the six of each kind of the objective'})",
     )
     prompts.add_argument(
         "--prompt-file",
@@ -114,3 +190,44 @@ def _percent(text: str) -> float:
     if not 0 < value <= 50:
         raise argparse.ArgumentTypeError(f"{text!r} is not a percentage above 0, up to 50")
     return value / 100
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    try:
+        first, dash, last = text.partition("-")
+        numbers = range(int(first), int(last) + 1) if dash else map(int, text.split(","))
+        lengths = tuple(sorted(set(numbers)))
+    except ValueError:
+        lengths = ()
+    if not lengths or lengths[0] < 0 or lengths[-1] > _LONGEST:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected lengths from 0 to {_LONGEST}, as 0-4 or 0,1,2"
+        )
+    return lengths
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected names of drafters, as q4_0,q8_0")
+    return names
+
+
+def _p_min(text: str) -> tuple[float, ...]:
+    try:
+        values = tuple(dict.fromkeys(float(part) for part in text.split(",")))
+    except ValueError:
+        values = ()
+    if not values or not all(0 < value <= 1 for value in values):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected numbers above 0, up to 1, as 0.3,0.6")
+    return values
+
+
+def _minutes(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of minutes above 0")
+    return value

@@ -38,6 +38,9 @@ from tuirig.runs.session import Session
 from tuirig.runs.store import Store
 from tuirig.tui.figures import rate, share
 
+#: Verdicts in a sentence.
+THAN = {"faster": "faster than", "slower": "slower than", "level": "level with"}
+
 
 @dataclass(frozen=True)
 class Opened:

@@ -61,9 +61,9 @@ class ProfileDrafter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What was measured. Units and meanings are those of `records.Reply`.
 
-    none_tok_s: the same prompts without a drafter; gain: tok_s against it. prompts, tokens: how
-    many prompts, and the token limit of each reply. when: ISO 8601, UTC. reference: where a
-    published figure stands.
+    none_tok_s: the same prompts without a drafter; gain: tok_s against it. verdict, interval: of
+    the gain. starts: server starts of the setting. prompts, tokens: how many prompts, and the token
+    limit of each reply. when: ISO 8601, UTC. reference: where a published figure stands.
     """
 
     tok_s: Positive
@@ -75,6 +75,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ttft_ms: Positive | None = None
     memory_mib: Positive | None = None
     memory_source: NonEmpty | None = None
+    verdict: NonEmpty | None = None
+    interval: tuple[Positive, Positive] | None = None
+    starts: Count | None = None
     prompts: Count
     tokens: Count
     server_build: NonEmpty | None = None

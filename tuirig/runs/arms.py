@@ -33,6 +33,7 @@ from tuirig.measure import summary
 from tuirig.measure.prompts import Prompt
 from tuirig.records import Arm, Reading, Reply
 from tuirig.rigs.settings import NONE, Setting
+from tuirig.runs.circumstances import Circumstances
 from tuirig.runs.cooling import Gate
 from tuirig.runs.flags import flags, greedy
 from tuirig.runs.pace import Pace
@@ -163,14 +164,14 @@ class ArmRunner:
         began_s = time.monotonic()
         await self._session.stop()
         cooling = await self._gate.wait()
-        circumstances = self._surroundings.of(setting, slots)
+        circumstances, refusal = self._circumstances(setting, slots)
         started_at = now()
         id = await to_its_end(
             self._store.begin_arm, self._run, str(setting), step, circumstances, cooling
         )
         kept = _Kept(self._store, id)
         try:
-            outcome = await _outcome_of(work, kept)
+            outcome = refusal or await _outcome_of(work, kept)
         except BaseException:
             self._store.end_arm(id, ArmState.BROKEN_OFF, time.monotonic() - began_s)
             raise
@@ -204,6 +205,13 @@ class ArmRunner:
         self._tell(arm, number)
         self.arms.append(arm)
         return arm
+
+    def _circumstances(self, setting: Setting, slots: int) -> tuple[Circumstances, _Outcome | None]:
+        """Those of `none`, and the outcome, for a setting that this build refuses."""
+        try:
+            return self._surroundings.of(setting, slots), None
+        except TuirigError as error:
+            return self._surroundings.of(NONE), _Outcome(ArmState.FAILED, failure=_note(error))
 
     async def _replies(self, kept: _Kept) -> Arm:
         recipe, session = self._recipe, self._session

@@ -198,7 +198,7 @@ def verdict(plan: Plan, state: State) -> Choice | None:
     """
     cells = {str(result.cell): result.cell for result in state.results}
     return choose(
-        _candidates(state),
+        candidates(state),
         plan.kinds,
         objective=plan.objective,
         history=plan.history,
@@ -474,7 +474,8 @@ def _neighbours(lengths: Sequence[int], length: int) -> list[int]:
     return [*lengths[max(at - 1, 0) : at], *lengths[at + 1 : at + 2]]
 
 
-def _candidates(state: State) -> list[Candidate]:
+def candidates(state: State) -> list[Candidate]:
+    """Every measured cell with its valid starts, in the order of their first start."""
     starts: dict[Cell, list[Start]] = {}
     memory: dict[Cell, float | None] = {}
     for result in state.results:
@@ -502,7 +503,7 @@ def _open_pairs(plan: Plan, state: State) -> list[tuple[Cell, Cell]]:
     if choice is None:
         return []
     cells = {str(result.cell): result.cell for result in state.results}
-    by_name = {candidate.setting: candidate for candidate in _candidates(state)}
+    by_name = {candidate.setting: candidate for candidate in candidates(state)}
     band = 1.0 + plan.min_gain
     found = []
     for name, comparison in choice.comparisons:
