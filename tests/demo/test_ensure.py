@@ -40,7 +40,7 @@ def made_count(folder: Path) -> int:
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 (it asks about another process)
             await asyncio.sleep(0.01)
 
 
@@ -174,7 +174,7 @@ async def test_too_little_room_is_said_before_anything_is_made(
 ) -> None:
     usage = shutil.disk_usage(quick)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=50 * 2**20))
-    with pytest.raises(TuirigError, match="needs 140 MiB in .*; 50 MiB are free") as caught:
+    with pytest.raises(TuirigError, match=r"needs 140 MiB in .*; 50 MiB are free") as caught:
         await catalog.ensure(NAME, ignore)
     assert "TUIRIG_HOME" in caught.value.hint
     assert made_count(quick) == 0

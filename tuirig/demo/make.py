@@ -25,7 +25,7 @@ from tuirig.events import Failed, Progress
 Steps = Iterator[tuple[float, str]]
 
 _VOCABULARY = 4096
-_APPENDED_LAYERS = 28
+_APPENDED_LAYERS = 30
 
 
 def demo_gemma4(folder: Path) -> Steps:
