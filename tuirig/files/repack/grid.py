@@ -87,10 +87,9 @@ def trained_grid(weights: Floats) -> tuple[Floats, Floats]:
     # An odd level of the finest grid lies halfway or so between those of any coarser one.
     odd = (levels[:_LOOKED_AT_FIRST].astype(np.int8) & np.int8(1)).any(axis=0)
     others = np.flatnonzero(~(fits & odd))
-    for found, count in _coarser(scaled[:, others]):
-        found = others[found]
-        levels[:, found] = np.rint(scaled[:, found] * np.float32(count / _HIGHEST))
-        fits[found] = True
+    for found, coarse in _coarser(_some(scaled, others)):
+        levels[:, others[found]] = coarse
+        fits[others[found]] = True
     if not fits.all():
         raise _off_grid(scaled, int(np.argmin(fits)))
     squares = np.einsum("ij,ij->j", levels, levels)
@@ -118,8 +117,13 @@ def _refuse_peaks(peak: Floats, zero: NDArray[np.bool_]) -> None:
         raise OffGridError(int(np.argmax(small)), "its step is too small for fp16")
 
 
-def _coarser(scaled: Floats) -> Iterator[tuple[NDArray[np.intp], int]]:
-    """(groups, count) of those whose step is the largest value by count, 1 to 7.
+def _some(columns: Floats, which: NDArray[np.intp]) -> Floats:
+    """Some groups, each row in one piece, which columns[:, which] would not give."""
+    return np.take(columns, which, axis=1)
+
+
+def _coarser(scaled: Floats) -> Iterator[tuple[NDArray[np.intp], Floats]]:
+    """(groups, levels) of those whose step is the largest value by a number from 1 to 7.
 
     scaled: levels under an eighth. A group comes once, with the largest step that fits.
     """
@@ -127,9 +131,11 @@ def _coarser(scaled: Floats) -> Iterator[tuple[NDArray[np.intp], int]]:
     taken = np.zeros(scaled.shape[1], bool)
     for count in range(1, _HIGHEST):
         likely = np.flatnonzero((_distances(first, count) <= TOLERANCE * count) & ~taken)
-        found = likely[_distances(scaled[:, likely], count) <= TOLERANCE * count]
-        taken[found] = True
-        yield found, count
+        exact = _some(scaled, likely) * np.float32(count / _HIGHEST)
+        levels = np.rint(exact)
+        fits = _largest_difference(exact, levels) <= TOLERANCE * count
+        taken[likely[fits]] = True
+        yield likely[fits], levels[:, fits]
 
 
 def _distances(scaled: Floats, count: int) -> Floats:
@@ -161,7 +167,7 @@ def _best_steps(groups: Groups, in_bf16: Floats) -> NDArray[np.float16]:
     steps = groups.steps.copy()
     identical = _identical(steps, groups.levels, in_bf16)
     left = np.flatnonzero(identical < GROUP)
-    most, levels, kept = identical[left], groups.levels[:, left], in_bf16[:, left]
+    most, levels, kept = identical[left], _some(groups.levels, left), _some(in_bf16, left)
     bits = groups.steps[left].view(np.int16)
     for distance in _NEIGHBOURS:
         near = (bits + np.int16(distance)).view(np.float16)
