@@ -60,7 +60,7 @@ def _typed(value: Key) -> gguf_bytes.Typed:
         return gguf_bytes.f32(value)
     if isinstance(value, str):
         return gguf_bytes.string(value)
-    if isinstance(value[0], bool):
+    if value and isinstance(value[0], bool):
         return gguf_bytes.numbers(gguf_bytes.BOOL, "?", value)
     return gguf_bytes.numbers(gguf_bytes.U32, "I", value)
 

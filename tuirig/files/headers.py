@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from tuirig.files.sources import is_url, opened
 #: Rises when Header or what is kept of it changes; older entries then count as unknown.
 _FORMAT = 1
 _MOST_ENTRIES = 512
+_SETTLED_NS = 1_000_000_000
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -42,7 +44,12 @@ def header_of(reference: str | Path) -> Header:
     with opened(reference) as source:
         header = parse_header(source)
         stamp = _stamp(path)
-    if stamp is not None and stamp[0] == header.file_size:
+    # A file that was written just now could be written again without a new time.
+    if (
+        stamp is not None
+        and stamp[0] == header.file_size
+        and time.time_ns() - stamp[1] > _SETTLED_NS
+    ):
         _remember(entry_path, _Entry(_FORMAT, path, stamp, header))
     return header
 

@@ -97,6 +97,13 @@ def test_a_hostile_index(tmp_path: Path, index: object) -> None:
         read_snapshot(tmp_path)
 
 
+def test_an_index_too_large_to_read(tmp_path: Path) -> None:
+    with open(tmp_path / "model.safetensors.index.json", "wb") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(TuirigError, match="too large"):
+        read_snapshot(tmp_path)
+
+
 @pytest.mark.parametrize(
     "header",
     [
