@@ -64,7 +64,9 @@ def test_pasted_pins_are_all_that_is_missing(
     run: Commands, rig: Rig, hub_server: HubServer
 ) -> None:
     save_rig(rig)
-    files = run("fetch", "box", "--json").json["files"]
+    document = run("fetch", "box", "--json").json
+    assert document["rig"] == "box"
+    files = document["files"]
     assert [(file["row"], file["fetched"]) for file in files] == [("target", True), ("q4_0", True)]
     assert files[0]["pin"] == {"revision": COMMIT, "sha256": SHA256}
     target = msgspec.structs.replace(rig.target, **files[0]["pin"])

@@ -87,6 +87,12 @@ def test_band_is_two_lines_of_the_whole_width() -> None:
     assert "(.62 .34)" in words(lines)
 
 
+def test_progress_tells_the_time_left() -> None:
+    view = example.measured()
+    view.apply(Progress(what="fetching x", done=1, total=4, unit="B", left_s=75), 0)
+    assert "fetching x 25 %  1:15 left" in words(status.band(view, 80))
+
+
 def test_progress_takes_the_place_of_memory_and_can_be_cancelled() -> None:
     view = example.measured()
     view.apply(Progress(what="making demo-gemma4", done=45, total=100), 0)

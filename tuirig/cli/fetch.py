@@ -25,13 +25,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _fetch(reference: str, as_json: bool) -> int:
+    found = find_rig(reference)
     narrator = Narrator()
     try:
-        files = await fetch_rig(find_rig(reference), narrator)
+        files = await fetch_rig(found, narrator)
     finally:
         narrator.close()
     if as_json:
-        answer_json({"files": [_entry(*entry) for entry in files]})
+        answer_json({"rig": found.rig.name, "files": [_entry(*entry) for entry in files]})
     else:
         answer("\n".join(_text(files)))
     return ExitCode.OK

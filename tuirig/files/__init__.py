@@ -1,1 +1,1 @@
-"""Files at the edge: rig and profile files, model files, hashes."""
+"""Files at the edge: rigs and profiles; model files fetched, hashed, looked into, repacked."""

@@ -85,6 +85,8 @@ def _without_twins(tensors: Iterable[SourceTensor]) -> dict[str, SourceTensor]:
 
 
 def _by_index(index: Path) -> dict[str, SourceTensor]:
+    if index.stat().st_size > _LARGEST_HEADER:
+        raise _damaged(index, "it is too large for an index")
     weight_map = _parse(index.read_bytes(), str(index)).get("weight_map")
     if not isinstance(weight_map, dict) or not all(
         isinstance(file, str) for file in weight_map.values()

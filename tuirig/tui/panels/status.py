@@ -67,6 +67,8 @@ def busy(view: View) -> Line:
         amount = ""
         if progress.total:
             amount = f" {100 * progress.done / progress.total:.0f} %"
+        if progress.left_s is not None:
+            amount += f"  {figures.clock(progress.left_s)} left"
         return line(Span(f"◐ {progress.what}{amount}", "warn"), Span("  Esc cancels", "dim"))
     if view.server.state is ServerState.STARTING:
         return line(Span(view.server.line or "loading", "dim"))
