@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from tests.cli.support import Commands, save_rig
+from tests.cli.support import Commands, read_until, running, save_rig
 from tests.files.hub_server import COMMIT, Fault, HubServer
 from tuirig.errors import ExitCode
-from tuirig.files.models import missing
+from tuirig.files.models import hub_folder, missing
 from tuirig.files.rigs import load_rig
 from tuirig.rigs.schema import Drafter, ModelFile, Rig, Server
 
@@ -91,6 +92,20 @@ def test_a_failure_is_told_and_ends_it(run: Commands, rig: Rig, hub_server: HubS
     ran = run("fetch", str(path))
     assert ran.code == ExitCode.MISSING
     assert "d.gguf: no such file (404)" in ran.stderr
+
+
+def test_ctrl_c_keeps_what_came(rig: Rig, hub_server: HubServer) -> None:
+    path = save_rig(rig)
+    hub_server.store_faults.extend([Fault(cut=50_000), *[Fault(cut=0)] * 10])
+    with running("fetch", str(path)) as process:
+        read_until(process, "next try in")
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=20)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert stdout == ""
+    assert stderr.endswith("tuirig: ended by SIGINT, in order\n")
+    part = hub_folder(REPO) / "blobs" / f"{SHA256}.part"
+    assert part.read_bytes() == CONTENT[:50_000]
 
 
 def test_files_of_ones_own_get_no_pin(run: Commands, rig: Rig, tmp_path: Path) -> None:

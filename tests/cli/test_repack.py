@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.support import Commands
-from tests.files.repack.checkpoints import Checkpoint
+from tests.cli.support import Commands, read_until, running
+from tests.files.repack.checkpoints import Checkpoint, write_zeros
 from tuirig.errors import ExitCode
 
 
@@ -83,6 +84,20 @@ def test_what_has_to_be_given(run: Commands, checkpoint: Checkpoint) -> None:
     assert run("repack", snapshot, template, out, "--verify", out).code == ExitCode.USAGE
     assert run("repack", snapshot, "--verify", out, "--bf16").code == ExitCode.USAGE
     assert run("repack", snapshot, str(checkpoint.folder / "x"), out).code == ExitCode.MISSING
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)],
+)
+def test_a_signal_leaves_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    snapshot, template = write_zeros(tmp_path, rows=400_000)
+    with running("repack", str(snapshot), str(template), str(tmp_path / "out.gguf")) as process:
+        read_until(process, "writing out.gguf")
+        process.send_signal(number)
+        process.communicate(timeout=30)
+    assert process.returncode == code
+    assert {path.name for path in tmp_path.glob("*.*")} == {snapshot.name, template.name}
 
 
 def test_without_numpy_it_names_the_extra(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -163,3 +165,20 @@ class Checkpoint:
         """Only the snapshot, from the weights or from other tensors."""
         self.snapshot.mkdir(exist_ok=True)
         write_safetensors(self.snapshot / "model.safetensors", tensors or self.source())
+
+
+def write_zeros(folder: Path, rows: int) -> tuple[Path, Path]:
+    """(snapshot, template) of a matrix [rows, 1024] of zeros that take no room on the disk."""
+    snapshot, template = folder / "zeros.safetensors", folder / "zeros.gguf"
+    shape, name = (rows, 1024), b"token_embd.weight"
+    entry = {"dtype": "BF16", "shape": shape, "data_offsets": [0, rows * 2048]}
+    text = json.dumps({"model.embed_tokens.weight": entry}).encode()
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0)
+    head += struct.pack("<Q", len(name)) + name + struct.pack("<IQQIQ", 2, 1024, rows, 8, 0)
+    for path, start, size in (
+        (snapshot, struct.pack("<Q", len(text)) + text, rows * 2048),
+        (template, head + bytes(-len(head) % 32), rows * 1088),
+    ):
+        path.write_bytes(start)
+        os.truncate(path, len(start) + size)
+    return snapshot, template
