@@ -84,7 +84,7 @@ def trained_grid(weights: Floats) -> tuple[Floats, Floats]:
     at_top, at_bottom = (np.rint(end * _HIGHEST / peak) == _HIGHEST for end in (highest, lowest))
     levels *= np.where(at_top, np.float32(-1), np.float32(1))
     fits &= ~(at_top & at_bottom)
-    # An odd level of the finest grid lies halfway or so between those of any coarser one.
+    # An odd level of the finest grid is at least an eighth of a step off every coarser one.
     odd = (levels[:_LOOKED_AT_FIRST].astype(np.int8) & np.int8(1)).any(axis=0)
     others = np.flatnonzero(~(fits & odd))
     for found, coarse in _coarser(_some(scaled, others)):
