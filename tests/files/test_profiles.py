@@ -36,6 +36,7 @@ SHIPPED = (
     "nvidia-geforce-gtx-1650-ti-with-max-q-design/gemma-4-e4b-it-q4-0-exact",
     "nvidia-geforce-rtx-3050-oem/gemma-4-e2b-it-q4-0-exact",
     "nvidia-geforce-rtx-3050-oem/gemma-4-e4b-it-q4-0-exact",
+    "nvidia-h200/gemma4-mini-1b7-f16",
 )
 
 
