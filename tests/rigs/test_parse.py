@@ -216,6 +216,11 @@ def test_managed_flags_are_refused_with_the_reason(flag: str) -> None:
     assert MANAGED_FLAGS[flag] in error.message
 
 
+def test_a_managed_flag_with_underscores_is_the_same_flag() -> None:
+    error = error_of(changed('"99",', '"99", "--spec_type", "draft-mtp",'))
+    assert "--spec_type is set by tuirig" in error.message
+
+
 def test_a_managed_flag_with_its_value_attached() -> None:
     assert "--port=1 is set by" in error_of(changed('"99",', '"99", "--port=1",')).message
 

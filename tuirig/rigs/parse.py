@@ -198,6 +198,7 @@ def _is_plain_path(text: str) -> bool:
 
 def _args_problems(args: tuple[str, ...], key: str) -> Iterator[tuple[str, str, str]]:
     for arg in args:
-        reason = MANAGED_FLAGS.get(arg.partition("=")[0])
+        # llama-server reads `--spec_type` as `--spec-type`.
+        reason = MANAGED_FLAGS.get(arg.partition("=")[0].replace("_", "-"))
         if reason:
             yield key, f"{arg} is set by tuirig: {reason}", f"take {arg} out of {key}"
