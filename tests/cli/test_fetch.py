@@ -52,12 +52,8 @@ def test_a_rig_without_pins(run: Commands, rig: Rig, hub_server: HubServer) -> N
         f'sha256 = "{SHA256}"',
     ]
     assert [line.split()[:1] for line in ran.stdout.splitlines()[:2]] == [["target"], ["q4_0"]]
-    assert ran.stderr.splitlines() == [
-        "fetching x.gguf",
-        "fetching x.gguf: done",
-        "fetching d.gguf",
-        "fetching d.gguf: done",
-    ]
+    told = [line.removesuffix(": done") for line in ran.stderr.splitlines()]
+    assert list(dict.fromkeys(told)) == ["fetching x.gguf", "fetching d.gguf"]
     assert missing(load_rig("box"), path.parent) == ()
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import httpx2
 
 TIMEOUT_S = 30.0
+_CHUNK = 1024 * 1024
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _SIZE = re.compile(r"\d{1,18}")
 
@@ -73,17 +74,34 @@ class Transfer:
         try:
             async with self._client.stream("GET", self._download.url, headers=headers) as answer:
                 await self._begin(answer)
-                async for data in answer.aiter_bytes():
-                    if self.size is not None and self._part.done + len(data) > self.size:
-                        raise await self._wrong_size(f"more than the announced {self.size:,} bytes")
-                    await asyncio.to_thread(self._part.append, data)
-                    on_progress()
+                await self._receive(answer, on_progress)
         except httpx2.TransportError as error:
             raise self._unreachable(error) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:  # too many redirects, a bad one
             raise self._error(str(error)) from None
         if self.size is not None and self._part.done < self.size:
             raise PassingError(self._error("the connection was cut"))
+
+    async def _receive(self, answer: httpx2.Response, on_progress: Callable[[], None]) -> None:
+        """Add an answer's body to the part, in pieces that are worth a thread's while."""
+        came = bytearray()
+
+        async def add() -> None:
+            await asyncio.to_thread(self._part.append, bytes(came))
+            came.clear()
+            on_progress()
+
+        try:
+            async for data in answer.aiter_bytes():
+                came += data
+                if self.size is not None and self._part.done + len(came) > self.size:
+                    came.clear()
+                    raise await self._wrong_size(f"more than the announced {self.size:,} bytes")
+                if len(came) >= _CHUNK:
+                    await add()
+        finally:
+            if came:  # what came before a cut counts
+                await add()
 
     async def _begin(self, answer: httpx2.Response) -> None:
         """Look at an answer's head. Raises for one that brings nothing to add to the part."""
