@@ -56,7 +56,7 @@ def test_every_event_is_a_line_and_the_result_the_last(run: Commands, rig: str) 
     assert result["verdict"] in ("faster", "slower", "level")
     low, high = result["interval"]
     assert low < result["ratio"] < high
-    assert (result["setting"] if "setting" in result else result["a"]["setting"]) == "none"
+    assert result["setting"] == ("q4_0:1" if result["verdict"] == "faster" else "none")
     assert (result["starts"], result["prompts"], result["tokens"]) == (4, 2, 8)
     assert result["seconds"] > 0
 

@@ -18,8 +18,8 @@ def test_help_has_every_exit_code_with_its_meaning(run: Commands) -> None:
 def test_help_names_every_command(run: Commands) -> None:
     text = run("--help").stdout
     assert command_names() == (
-        "open", "demo", "rigs", "rig", "measure", "tune", "ab", "serve", "stop", "profiles",
-        "inspect", "fetch", "repack", "doctor",
+        "open", "demo", "rigs", "rig", "measure", "tune", "ab", "speed", "runs", "report",
+        "compare", "serve", "stop", "profiles", "inspect", "fetch", "repack", "doctor",
     )  # fmt: skip
     for name in command_names():
         assert f"\n    {name} " in text

@@ -16,6 +16,10 @@ def add_to(commands: Any) -> None:
     """Add every command of this module."""
     _tune(commands)
     _ab(commands)
+    _speed(commands)
+    _runs(commands)
+    _report(commands)
+    _compare(commands)
 
 
 def _tune(commands: Any) -> None:
@@ -132,6 +136,105 @@ examples:
     _run_options(parser)
 
 
+def _speed(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "speed",
+        "measure the table of draft lengths, one server each",
+        """\
+Measure a table of draft lengths by the protocol of the published tables: six prompts (code,
+advice, a story, an explanation, a list, a summary), 256 tokens each, three greedy repeats
+and one sampled pass at temperature 0.8, prompt cache off. Every setting gets its own server,
+the card cools down before each, and the first drafted setting runs again at the end to show
+the drift. Without --formats the rig's first drafter is measured.
+
+Use `tuirig tune` to find a setting and `tuirig ab` to compare two; this table is for
+comparing cards.
+
+examples:
+  tuirig speed my-card
+  tuirig speed my-card --formats q4_0,q8_0,bf16 --lengths 0,2
+""",
+        "speed",
+    )
+    parser.add_argument("rig", metavar="RIG", help=RIG_HELP)
+    parser.add_argument(
+        "--lengths",
+        metavar="L",
+        type=_lengths,
+        default=(0, 1, 2, 3),
+        help="draft lengths, 0-3 or 0,1,2 (default 0-3); 0 is always measured",
+    )
+    parser.add_argument(
+        "--formats", metavar="F", type=_names, default=(), help="drafters of the rig"
+    )
+    _tokens(parser, 256)
+    _run_options(parser)
+
+
+def _runs(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "runs",
+        "list the runs that were made",
+        """\
+List every stored tune, comparison and speed table, newest first, with what it found. A run
+that was interrupted or cancelled goes on with its own command and --resume.
+""",
+        "runs",
+    )
+    parser.add_argument("rig", metavar="RIG", nargs="?", help="only the runs of this rig")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def _report(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "report",
+        "print a stored run",
+        """\
+Print a stored run, finished or not: its settings with gain, interval, kept and memory,
+drafters side by side at the same draft length (with the share of identical greedy replies),
+and memory by purpose. json holds every arm with its replies and readings; csv is the table
+of settings.
+
+examples:
+  tuirig report 12
+  tuirig report 12 --format csv > run-12.csv
+""",
+        "report",
+    )
+    parser.add_argument("run", metavar="RUN", type=_number, help="its number, see `tuirig runs`")
+    parser.add_argument(
+        "--format",
+        choices=("markdown", "json", "csv"),
+        default="markdown",
+        help="default markdown",
+    )
+
+
+def _compare(commands: Any) -> None:
+    parser = add_command(
+        commands,
+        "compare",
+        "compare two stored runs, or two cards",
+        """\
+Print two stored runs side by side: tok/s, gain and kept of every setting, the ratio on the
+prompts of both, and what is different about program, card, driver and files. Two runs of
+one rig show what an update did; runs of two cards show which setting fits which.
+
+To compare two settings, use `tuirig ab`.
+
+example:
+  tuirig compare 8 12
+""",
+        "compare",
+    )
+    parser.add_argument("a", metavar="RUN", type=_number, help="its number, see `tuirig runs`")
+    parser.add_argument("b", metavar="RUN", type=_number, help="the run to compare with it")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
 def _run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run of this command that was ended"
@@ -190,6 +293,12 @@ def _percent(text: str) -> float:
     if not 0 < value <= 50:
         raise argparse.ArgumentTypeError(f"{text!r} is not a percentage above 0, up to 50")
     return value / 100
+
+
+def _number(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of a run: tuirig runs")
+    return int(text)
 
 
 def _lengths(text: str) -> tuple[int, ...]:

@@ -81,7 +81,7 @@ class SideResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbResult(msgspec.Struct, frozen=True, kw_only=True, tag="result"):
-    """B against A. ratio, interval: tok/s of B over that of A.
+    """B against A. ratio, interval: tok/s of B over that of A. setting: the faster one, or A.
 
     starts: server starts of the run, whatever came of them; seconds: spent in them. blocks:
     complete ones. settled: why the comparison ended. more: what further blocks would tell.
@@ -91,6 +91,7 @@ class AbResult(msgspec.Struct, frozen=True, kw_only=True, tag="result"):
     kind: str
     rig: str
     verdict: str
+    setting: str
     ratio: float | None
     interval: tuple[float, float] | None
     confidence: float
@@ -108,11 +109,6 @@ class AbResult(msgspec.Struct, frozen=True, kw_only=True, tag="result"):
     drift: Drift | None
     more: tuple[More, ...]
     schema: int = 1
-
-    @property
-    def setting(self) -> str:
-        """The faster one; A where they are level."""
-        return self.b.setting if self.verdict == Verdict.FASTER else self.a.setting
 
 
 async def ab(
@@ -209,11 +205,13 @@ class _Contest:
         if failed is not None and failed is arms[-1] and failed.failure is not None:
             settled = f"{failed.setting} {failed.state}: {failed.failure.message}"
         known = comparison.low is not None and comparison.high is not None
+        faster = comparison.verdict is Verdict.FASTER
         return AbResult(
             run=run,
             kind=KIND,
             rig=rig,
             verdict=comparison.verdict,
+            setting=self._options.b if faster else self._options.a,
             ratio=comparison.ratio,
             interval=(comparison.low or 0.0, comparison.high or 0.0) if known else None,
             confidence=comparison.confidence,

@@ -56,6 +56,8 @@ class Board:
     def apply(self, event: Event) -> bool:
         """Take an event in. True if a cell changed."""
         if isinstance(event, ReplyDone):
+            if event.reply.temperature:
+                return False  # sampled: never mixed with what is compared
             self._replies[event.setting] = (*self._replies.get(event.setting, ()), event.reply)
             self._failures.pop(event.setting, None)
             return True

@@ -14,10 +14,11 @@ from tuirig.runs.arms import ArmRunner, Recipe, to_its_end
 from tuirig.runs.lifecycle import Agree, always, open_run, propose, start_noise, still_valid
 from tuirig.runs.pace import pace_on
 from tuirig.runs.session import Session
-from tuirig.runs.store import ArmState, Store, StoredArm
+from tuirig.runs.settings_table import greedy_replies, measured_arms
+from tuirig.runs.store import Store, StoredArm
 from tuirig.runs.surroundings import surroundings_of
 from tuirig.runs.tune_plan import TuneOptions, plan_tune
-from tuirig.runs.tune_result import TUNE, TuneResult, between, greedy_replies, result_of
+from tuirig.runs.tune_result import TUNE, TuneResult, between, result_of
 from tuirig.runs.tune_state import (
     CellStep,
     FinalistStep,
@@ -74,7 +75,7 @@ async def tune(
         stopped = await _Search(plan.search, options, runner, emit).to_its_end()
         result = result_of(run.id, rig.name, plan, runner.arms, stopped)
         if options.save and result.setting is not None:
-            profile = await _profile(session, options, result, runner.arms, emit)
+            profile = await tuned_profile(session, options, result, runner.arms, emit)
             path = await to_its_end(saving.save, profile)
             result = msgspec.structs.replace(result, profile=str(path))
         run.result, run.verdict, run.setting = result, result.verdict, result.setting or ""
@@ -185,16 +186,19 @@ def _moved(plan: Plan, state: State, step: FinalistStep) -> ComparisonMoved:
     )
 
 
-async def _profile(
+async def tuned_profile(
     session: Session,
     options: TuneOptions,
     result: TuneResult,
     arms: Sequence[StoredArm],
     emit: Emit,
 ) -> Profile:
-    """The profile of the chosen setting, with the verdict in its evidence."""
+    """The profile of the chosen setting, with the verdict in its evidence; not saved yet.
+
+    arms: of the run. Raises as saving.profile_of does, ValueError if nothing was chosen.
+    """
     setting = parse_setting(result.setting or "")
-    good = [arm for arm in arms if arm.state is ArmState.MEASURED and arm.passes_s is None]
+    good = measured_arms(arms)
     own = [arm for arm in good if arm.setting == str(setting)]
     last = own[-1]
     kinds = {kind for kind, _ in options.parsed_objective.mix} or set(options.kinds.values())

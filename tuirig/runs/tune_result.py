@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tuirig.measure import summary
-from tuirig.records import Reply
 from tuirig.rigs.settings import parse_setting
-from tuirig.runs.flags import Drift, drift, flags, greedy
-from tuirig.runs.store import ArmState, StoredArm
+from tuirig.runs.flags import Drift, drift
+from tuirig.runs.settings_table import SettingResult, interval_of, settings_table
+from tuirig.runs.store import StoredArm
 from tuirig.runs.tune_plan import TunePlan
 from tuirig.runs.tune_state import CellStep, PassesStep, cell_of, state_of, step_of
 from tuirig.stats.choice import Choice, choose_per_kind, compare_within
@@ -27,25 +26,6 @@ from tuirig.stats.search import (
 )
 
 TUNE = "tune"
-
-
-class SettingResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting of the run. gain, interval: against `none`. starts: those that count.
-
-    outcome: "measured", or how its last start failed; reason: why. flags: what is suspicious.
-    """
-
-    setting: str
-    outcome: str
-    tok_s: float | None = None
-    gain: float | None = None
-    interval: tuple[float, float] | None = None
-    verdict: str = ""
-    kept: float | None = None
-    memory_mib: float | None = None
-    starts: int = 0
-    reason: str = ""
-    flags: tuple[str, ...] = ()
 
 
 class KindResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,14 +102,16 @@ def result_of(
         compared=compared,
         verdict=comparison.verdict if comparison else Verdict.NOT_MEASURED,
         ratio=comparison.ratio if comparison else None,
-        interval=_interval(comparison),
+        interval=interval_of(comparison),
         confidence=comparison.confidence if comparison else None,
         detectable=comparison.detectable if comparison else None,
         min_gain=search.min_gain,
         best=choice.best if choice else None,
         level=tuple(name for name in choice.tied if name != choice.best) if choice else (),
         why=choice.reason if choice else "nothing was measured",
-        settings=tuple(_settings(search, state, arms)),
+        settings=settings_table(
+            arms, lambda name: between(search, state, BASELINE, cell_of(parse_setting(name)))
+        ),
         per_kind=tuple(_per_kind(search, state, choice)),
         open=tuple((str(a), str(b)) for a, b in end.open) if isinstance(end, Finished) else (),
         stopped=stopped,
@@ -162,32 +144,6 @@ def _compared(
     return rival, between(plan, state, BASELINE, cell_of(parse_setting(rival)))
 
 
-def _settings(plan: Plan, state: State, arms: Sequence[StoredArm]) -> Iterator[SettingResult]:
-    """Every setting that was started, in the order of its first start."""
-    cell_arms = [arm for arm in arms if not isinstance(step_of(arm), PassesStep)]
-    measured = [arm for arm in cell_arms if arm.state is ArmState.MEASURED]
-    for setting in dict.fromkeys(arm.setting for arm in cell_arms):
-        own = [arm for arm in cell_arms if arm.setting == setting]
-        good = [arm for arm in own if arm.state is ArmState.MEASURED]
-        last = (good or own)[-1]
-        replies = greedy_replies(good)
-        cell = cell_of(parse_setting(setting))
-        gain = None if cell == BASELINE else between(plan, state, BASELINE, cell)
-        yield SettingResult(
-            setting=setting,
-            outcome=last.state,
-            tok_s=summary.tok_s(replies),
-            gain=gain.ratio if gain else None,
-            interval=_interval(gain),
-            verdict=gain.verdict if gain else "",
-            kept=summary.kept(replies),
-            memory_mib=last.arm.memory_mib if last.arm else None,
-            starts=len(good),
-            reason=last.failure.message if last.failure else "",
-            flags=tuple(dict.fromkeys(flag for arm in good for flag in flags(arm, measured))),
-        )
-
-
 def _per_kind(plan: Plan, state: State, choice: Choice | None) -> Iterator[KindResult]:
     if choice is None:
         return
@@ -199,7 +155,7 @@ def _per_kind(plan: Plan, state: State, choice: Choice | None) -> Iterator[KindR
             kind=found.kind,
             setting=best.setting if best else None,
             gain=best.gain.ratio if best else None,
-            interval=_interval(best.gain) if best else None,
+            interval=interval_of(best.gain) if best else None,
             differs=found.differs,
             reason=found.reason,
         )
@@ -232,16 +188,5 @@ def between(plan: Plan, state: State, a: Cell, b: Cell) -> Comparison | None:
     )
 
 
-def greedy_replies(arms: Sequence[StoredArm]) -> list[Reply]:
-    """The replies of arms that count in a comparison, oldest first."""
-    return [reply for arm in arms for reply in greedy(arm)]
-
-
 def _seconds(arms: Sequence[StoredArm]) -> float:
     return sum(arm.seconds or 0.0 for arm in arms)
-
-
-def _interval(comparison: Comparison | None) -> tuple[float, float] | None:
-    if comparison is None or comparison.low is None or comparison.high is None:
-        return None
-    return comparison.low, comparison.high
