@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -99,7 +100,7 @@ def test_the_last_line_is_the_result(run: Commands, rig: str) -> None:
     assert result["starts"] >= 4 and result["seconds"] > 0
 
 
-def test_for_people(run: Commands, rig: str) -> None:
+def test_for_people_and_the_profile_that_it_saves(run: Commands, rig: str) -> None:
     ran = run("tune", rig, *SHORT[:-1])
     assert ran.code == ExitCode.OK
     assert "none: the baseline without a drafter" in ran.stderr
@@ -107,6 +108,18 @@ def test_for_people(run: Commands, rig: str) -> None:
     assert "best for all: " in ran.stdout
     assert "saved: " in ran.stdout
     assert "drift: none moved by " in ran.stdout
+
+    (profile,) = (one for one in run("profiles", "--json").json["profiles"] if not one["shipped"])
+    assert (profile["stale"], profile["next"]) == ([], None)
+    path = Path(profile["path"])
+    build = profile["evidence"]["server_build"]
+    path.write_text(path.read_text().replace(build, "0.0.1 (build 7, commit abcdef0)"))
+    (profile,) = (one for one in run("profiles", "--json").json["profiles"] if not one["shipped"])
+    (change,) = profile["stale"]
+    assert change == f"server build 0.0.1 (build 7, commit abcdef0) -> {build}"
+    assert profile["next"] == f"tuirig tune {rig}"
+    text = run("profiles").stdout
+    assert f"is stale: {change}\n  next: tuirig tune {rig}" in text
 
 
 @pytest.mark.parametrize(

@@ -354,7 +354,8 @@ def _profiles(commands: Any) -> None:
         """\
 List your own profiles and the published ones that come with tuirig, with the setting,
 tok/s, the gain against no drafter, and whether they fit this machine's card. Your own win
-over a shipped one of the same name.
+over a shipped one of the same name. One whose server build, driver, target or drafter is
+another one now is marked as stale, with what has changed.
 """,
         "profiles",
     )
