@@ -91,9 +91,9 @@ def forecast(
     if not on_card:
         flags = replace(flags, layers=0, drafter_layers=0)
     drafts = any(name.strip().startswith("draft-") for name in type.split(","))
-    inside = drafter is None and drafts and target.mtp_layers > 0
+    inside = drafter is None and target.mtp_layers > 0 and "draft-mtp" in type
     places = _Places()
-    kinds = _target(places, target, flags, length if drafts else 0)
+    kinds = _target(places, target, flags, length if drafts else 0, with_head=inside)
     if drafter is not None:
         _drafter(places, target, drafter, flags)
     elif inside:
@@ -202,13 +202,16 @@ class _Cells:
         return cls(full, min(full, sliding), streams, micro_batch)
 
 
-def _target(places: _Places, model: Model, flags: MemoryFlags, rollback: int) -> dict[str, float]:
+def _target(
+    places: _Places, model: Model, flags: MemoryFlags, rollback: int, *, with_head: bool
+) -> dict[str, float]:
     """Weights, cache and buffers of the target; its cache's bytes by kind of layer.
 
-    rollback: steps that a recurrent state can go back, which are kept one by one.
+    rollback: steps that a recurrent state can go back, which are kept one by one. with_head: its
+    MTP head is used; else llama.cpp does not load it.
     """
     first = _first_on_card(model, flags.layers)
-    _weights(places, "target", model, first, flags)
+    _weights(places, "target", model, first, flags, with_head=with_head)
     cells = _Cells.of(model, flags)
     kinds: dict[str, float] = defaultdict(float)
     trunk = model.blocks - model.mtp_layers
@@ -235,7 +238,7 @@ def _drafter(places: _Places, target: Model, drafter: Model, flags: MemoryFlags)
     """Everything that comes with a drafter file."""
     first = _first_on_card(drafter, flags.drafter_layers)
     flags = replace(flags, layers=flags.drafter_layers, expert_layers=0)
-    _weights(places, "drafter", drafter, first, flags)
+    _weights(places, "drafter", drafter, first, flags, with_head=True)
     context = flags.context or target.number("context_length") or 0
     cells = _Cells.of(drafter, replace(flags, context=context))
     place = CARD if first <= drafter.blocks else HOST
@@ -250,8 +253,9 @@ def _drafter(places: _Places, target: Model, drafter: Model, flags: MemoryFlags)
                 rows = max(1, flags.slots) if kind == "recurrent" else 1
                 places.add(CARD if layer >= first else HOST, "drafter", size * rows)
     if drafter.architecture == "gemma4-assistant":
-        # The target's embedding, its hidden state, and both side by side.
-        working = 4.0 * (target.width or 0) * cells.micro_batch * _FLOAT
+        # The target's embedding, its hidden state, and both side by side; or scores.
+        values = max(4 * (target.width or 0), _scores(drafter, cells, flags))
+        working = float(values * cells.micro_batch * _FLOAT)
     elif is_mtp_head(drafter):
         working = _head_working(drafter, cells, flags)
     else:
@@ -286,10 +290,21 @@ def _first_on_card(model: Model, layers: int) -> int:
     return max(0, model.blocks - model.mtp_layers * (not is_mtp_head(model)) + 1 - layers)
 
 
-def _weights(places: _Places, part: str, model: Model, first: int, flags: MemoryFlags) -> None:
+def _weights(
+    places: _Places,
+    part: str,
+    model: Model,
+    first: int,
+    flags: MemoryFlags,
+    *,
+    with_head: bool,
+) -> None:
     output_on_card = first <= model.blocks and flags.layers > model.blocks - model.mtp_layers
     in_memory: list[Tensor] = []
+    end = model.blocks if with_head else model.blocks - model.mtp_layers
     for tensor in model.tensors.values():
+        if (layer_of(tensor.name) or 0) >= end > 0:
+            continue
         if _is_on_card(tensor.name, first, output_on_card, flags.expert_layers):
             places.add(CARD, part, tensor.size or 0)
         else:

@@ -102,7 +102,7 @@ def memory_flags(args: Iterable[str], *, slots: int = 1) -> MemoryFlags:
     off_card: set[str] = set()
     unknown: list[str] = []
     words = list(args)
-    for flag, value in zip(words, [*words[1:], ""], strict=True):
+    for flag, value in zip(words, [*words, ""][1:], strict=True):
         if flag in _SWITCHES:
             name, state = _SWITCHES[flag]
             changes[name] = state
