@@ -19,7 +19,7 @@ from tuirig.rigs.schema import Rig
 from tuirig.runs.store import ArmState, RunState, Store
 
 SHORT = (
-    *("--formats", "q4_0", "--lengths", "0-2", "--prompts", "3", "--tokens", "8"),
+    *("--formats", "q4_0", "--lengths", "0-2", "--prompts", "4", "--tokens", "8"),
     *("--min-gain", "50", "--budget", "30", "--json"),
 )
 KILLS = 10
@@ -71,7 +71,7 @@ def test_killed_at_random_points_it_finishes_and_loses_nothing(run: Commands, ri
     assert stored.state is RunState.DONE
     measured = [arm for arm in arms if arm.state is ArmState.MEASURED]
     assert [arm.setting for arm in measured][:3] == ["none", "q4_0:1", "q4_0:2"]
-    prompts = [prompt.id for prompt in choose(3)]
+    prompts = [prompt.id for prompt in choose(4)]
     assert all([reply.prompt_id for reply in arm.replies] == prompts for arm in measured)
     assert {arm.state for arm in arms} == {ArmState.MEASURED, ArmState.BROKEN_OFF}
     assert stored.starts == len(measured)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
-from tuirig.errors import ServerError
+from tuirig.errors import DoesNotFitError, ServerError
 from tuirig.events import Event, Progress, ignore
 from tuirig.measure.passes import measure_passes
 from tuirig.rigs.schema import Rig
@@ -42,3 +44,18 @@ async def test_requests_that_wait_for_each_other_are_no_passes(
         assert session.server is not None
         with pytest.raises(ServerError, match="2 requests did not run side by side"):
             await measure_passes(session.server, 2, emit=ignore)
+
+
+async def test_a_server_that_dies_meanwhile(tiny_gemma4_rig: Rig, tmp_path: Path) -> None:
+    found = FoundRig(tiny_gemma4_rig, tmp_path / "rig.toml")
+    async with open_session(found, ignore, rate_hz=0) as session:
+        await session.restart(NONE, slots=2)
+        server = session.server
+        assert server is not None
+
+        def kill_in_the_second_round(event: Event) -> None:
+            if isinstance(event, Progress) and event.done == 1:
+                os.kill(server.pid, signal.SIGKILL)
+
+        with pytest.raises(DoesNotFitError, match=r"the server died.*SIGKILL"):
+            await measure_passes(server, 2, emit=kill_in_the_second_round)
