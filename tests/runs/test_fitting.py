@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.files import shapes
+from tuirig.files.models import rig_files
+from tuirig.records import Reading
+from tuirig.rigs.schema import Drafter, ModelFile, Rig, Server, Tune
+from tuirig.rigs.settings import NONE, Setting
+from tuirig.runs.fitting import (
+    Unfit,
+    forecast_setting,
+    rig_models,
+    row_memories,
+    setting_memory,
+    unfit_rows,
+)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    """A rig on a card, with drafters of every sort."""
+    shapes.gemma4(tmp_path / "target.gguf")
+    shapes.gemma4_assistant(tmp_path / "q8_0.gguf")
+    shapes.gemma4_assistant(tmp_path / "e2b.gguf", target_width=1536)
+    return Rig(
+        name="mine",
+        card="A card",
+        target=ModelFile(path="target.gguf"),
+        drafter=(
+            Drafter(format="q8_0", type="draft-mtp", path="q8_0.gguf"),
+            Drafter(format="e2b", type="draft-mtp", path="e2b.gguf"),
+            Drafter(format="plain", type="draft-simple", path="q8_0.gguf"),
+            Drafter(format="inside", type="draft-mtp"),
+            Drafter(format="ngram", type="ngram-simple"),
+        ),
+        server=Server(args=("-ngl", "99", "-c", "65536")),
+        tune=Tune(lengths=(0, 1, 3)),
+    )
+
+
+def test_wrong_pairs_and_types_are_found(rig: Rig, tmp_path: Path) -> None:
+    models, unread = rig_models(rig_files(rig, tmp_path))
+    assert unread == ()
+    found = {unfit.row: unfit for unfit in unfit_rows(rig, models)}
+    assert list(found) == ["e2b", "plain", "inside"]
+    assert "made for a target of width 1536" in found["e2b"].reason
+    assert found["plain"].next_step == "its type is draft-mtp"
+    assert found["inside"].reason == "target.gguf has no MTP head inside"
+
+
+def test_a_damaged_target_concerns_every_row(rig: Rig, tmp_path: Path) -> None:
+    shapes.gemma4_assistant(tmp_path / "q8_0.gguf", cut=7)
+    (tmp_path / "target.gguf").write_bytes(b"GGUF")
+    models, unread = rig_models(rig_files(rig, tmp_path))
+    (target,) = unread
+    assert (target.row, "it ends inside its header" in target.reason) == ("target", True)
+    reason = "q8_0.gguf: it is cut short: 7 bytes are missing at its end"
+    assert unfit_rows(rig, models) == (Unfit("q8_0", reason), Unfit("plain", reason))
+    assert forecast_setting(rig, NONE, models) is None
+    assert row_memories(rig, models, None) == ()
+
+
+def test_the_memory_of_every_row(rig: Rig, tmp_path: Path) -> None:
+    models, _ = rig_models(rig_files(rig, tmp_path))
+    rows = {row.row: row for row in row_memories(rig, models, None)}
+    assert list(rows) == ["none", "q8_0", "e2b", "plain", "inside", "ngram"]
+    assert rows["q8_0"].setting == "q8_0:3"
+    assert rows["none"].card.drafter_mib is None
+    assert rows["q8_0"].total_mib == pytest.approx(
+        rows["none"].total_mib + (rows["q8_0"].card.drafter_mib or 0), abs=0.1
+    )
+    assert (rows["none"].fits, rows["none"].largest_context) == (None, None)
+
+
+def test_what_does_not_fit_says_which_context_would(rig: Rig, tmp_path: Path) -> None:
+    models, _ = rig_models(rig_files(rig, tmp_path))
+    setting = Setting("q8_0", 3)
+    needed = forecast_setting(rig, setting, models)
+    assert needed is not None
+    reading = Reading(at_s=0, memory_total_mib=needed.total_mib, memory_used_mib=200)
+    found = setting_memory(rig, setting, models, reading)
+    assert found is not None
+    assert found.fits is False
+    assert found.largest_context is not None
+    assert found.largest_context < 65536
+    smaller = msgspec.structs.replace(
+        rig, server=Server(args=("-ngl", "99", "-c", str(found.largest_context)))
+    )
+    found = setting_memory(smaller, setting, models, reading)
+    assert found is not None
+    assert (found.fits, found.largest_context) == (True, None)
+    tiny = setting_memory(
+        rig, setting, models, Reading(at_s=0, memory_total_mib=9, memory_used_mib=0)
+    )
+    assert tiny is not None
+    assert (tiny.fits, tiny.largest_context) == (False, None)
+
+
+def test_a_rig_without_a_card_needs_the_machines_memory(rig: Rig, tmp_path: Path) -> None:
+    models, _ = rig_models(rig_files(rig, tmp_path))
+    found = forecast_setting(msgspec.structs.replace(rig, card="cpu"), NONE, models)
+    assert found is not None
+    assert (found.host, found.rest_mib) == (None, 0.0)
+    more = forecast_setting(rig, NONE, models, slots=4)
+    assert more is not None
+    assert more.sliding_mib == pytest.approx(4 * found.sliding_mib)
