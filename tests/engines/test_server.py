@@ -344,6 +344,15 @@ async def test_a_server_that_dies_later(tiny_gemma4_rig: Rig) -> None:
     assert used.events[-1].line == raised.value.message
 
 
+async def test_a_server_that_was_let_go_of_is_told_as_dead(tiny_gemma4_rig: Rig) -> None:
+    used = await bench(tiny_gemma4_rig)
+    async with used.running() as server:
+        assert server.log_tail()
+    assert server.log_tail() == ()
+    with pytest.raises(ServerError, match="the server died"):
+        server.check_alive()
+
+
 async def test_a_request_to_a_server_that_died(tiny_gemma4_rig: Rig) -> None:
     used = await bench(tiny_gemma4_rig)
     async with used.running() as server:

@@ -120,9 +120,7 @@ async def _one(
     try:
         answer = await client.post("/completion", json=body)
     except httpx2.TransportError as error:
-        # The sockets of a dying server close before it can be seen to be gone.
-        await asyncio.sleep(_DYING_S)
-        server.check_alive()
+        await _raise_its_death(server)
         raise ServerError(
             f"the server broke off a request: {error or type(error).__name__}",
             evidence=server.log_tail(5),
@@ -135,6 +133,14 @@ async def _one(
         return msgspec.json.decode(answer.content, type=_Completion).timings
     except msgspec.DecodeError as error:
         raise ServerError(f"the server's answer is not understood: {error}") from error
+
+
+async def _raise_its_death(server: RunningServer) -> None:
+    """The sockets of a dying server close before it can be seen to be gone: look for a while."""
+    deadline = time.monotonic() + _DYING_S
+    while time.monotonic() < deadline:
+        server.check_alive()
+        await asyncio.sleep(0.01)
 
 
 async def _pass_s(

@@ -59,7 +59,12 @@ class LogFile:
         self.lines = []
 
     def tail(self, lines: int, *, since_read: bool = False) -> tuple[str, ...]:
-        """The last lines, at most 64 KiB of them; since_read: only those after the last read_on."""
+        """The last lines, at most 64 KiB of them; since_read: only those after the last read_on.
+
+        None once it is closed: a request may fail after its server's owner has let go of it.
+        """
+        if self._file.closed:
+            return ()
         size = os.fstat(self._file.fileno()).st_size
         start = max(size - _TAIL_BYTES, self._read if since_read else 0, 0)
         text = os.pread(self._file.fileno(), _TAIL_BYTES, start).decode("utf-8", "replace")
