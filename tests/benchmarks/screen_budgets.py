@@ -41,7 +41,7 @@ def tmux(socket: str, *words: str) -> str:
 
 
 def ready(argv: list[str], mark: str) -> tuple[float, float]:
-    """(ms until the mark is on a screen of 120x36, MiB resident of the program and its children)."""
+    """(ms until the mark is on a screen of 120x36, MiB resident of program and children)."""
     socket = f"tuirig-benchmark-{time.monotonic_ns()}"
     command = f"exec {shlex.join(argv)}"
     begun = time.perf_counter()
