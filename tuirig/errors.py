@@ -31,7 +31,7 @@ _MEANINGS = {
     ExitCode.OK: "done",
     ExitCode.FAILED: "failed for another reason; the message says which",
     ExitCode.USAGE: "the command line is wrong, or the screen has no terminal",
-    ExitCode.BAD_FILE: "a rig or profile file has an error (file, line and key are named)",
+    ExitCode.BAD_FILE: "a rig, profile or model file has an error (the place in it is named)",
     ExitCode.MISSING: "a file, program, rig, profile, card or Python package is missing",
     ExitCode.SERVER: "the server failed to start, died, hung or answered with an error",
     ExitCode.NOT_PROVEN: "measured, but drafting was not proven: the figures do not count",
