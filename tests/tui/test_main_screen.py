@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import http.server
 import os
 import signal
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -442,3 +445,38 @@ async def test_tune_shows_its_plan_finds_the_best_and_offers_to_save_it(
         assert "plotext" in sys.modules
         await driver.press("escape")
         await driver.until(lambda: driver.app.screen is driver.screen)
+
+
+async def test_a_missing_file_with_a_source_is_fetched_when_asked_for(
+    tiny_gemma4_rig: Rig, demo_files: Path, tmp_path: Path
+) -> None:
+    handler = functools.partial(QuietHandler, directory=str(demo_files))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as hub:
+        threading.Thread(target=hub.serve_forever, daemon=True).start()
+        drafter = Drafter(
+            format="q4_0",
+            type="draft-mtp",
+            path=str(tmp_path / "fetched.gguf"),
+            url=f"http://127.0.0.1:{hub.server_port}/gemma4-q4_0.gguf",
+        )
+        rig = msgspec.structs.replace(tiny_gemma4_rig, drafter=(drafter,))
+        async with driving(rig) as driver:
+            await choose(driver, Setting("q4_0", 1))
+            await driver.press("enter")
+            await driver.until(lambda: isinstance(driver.app.screen, Choice))
+            await driver.press("escape")
+            await driver.until_quiet()
+            assert not (tmp_path / "fetched.gguf").exists()
+            await driver.press("enter")
+            await driver.until(lambda: isinstance(driver.app.screen, Choice))
+            await driver.press("enter")
+            await driver.until_state("ready")
+            assert (tmp_path / "fetched.gguf").stat().st_size > 0
+        hub.shutdown()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder and says nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        return

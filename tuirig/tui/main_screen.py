@@ -176,6 +176,8 @@ class MainScreen(Screen[None]):
         """Run a job on the session; a job that still runs is cancelled first."""
 
         async def job() -> None:
+            if name != "open":
+                await self._offer_to_fetch()
             session = await self.holder.session()
             self.view.card = session.card.info
             self._show()
@@ -206,6 +208,24 @@ class MainScreen(Screen[None]):
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self.app.push_screen(Choice(title, body, answers), answer.set_result)
         return await answer or ""
+
+    async def _offer_to_fetch(self) -> None:
+        """Where files are missing and the rig says where they come from, fetch them if asked to."""
+        found = self._found
+        if found.built_in or self.holder.opened is not None:
+            return
+        from tuirig.files import models
+        from tuirig.runs.fetching import fetch_rig
+
+        sources = dict(models.model_files(found.rig))
+        missing = await asyncio.to_thread(models.missing, found.rig, found.base)
+        wanted = [file for file in missing if sources[file.row].has_source]
+        if not wanted:
+            return
+        body = "\n".join(f"{file.row}: {file.file}" for file in wanted)
+        title = f"{found.rig.name} needs files that are not here"
+        if await self._ask(title, body, [("enter", "fetch", "fetch them")]) == "fetch":
+            await fetch_rig(found, self.bridge.emit)
 
     def _open_quietly(self) -> None:
         """Look for card and program at once where that makes no files."""
