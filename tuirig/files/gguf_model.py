@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -176,11 +175,6 @@ def layer_of(tensor: str) -> int | None:
     """The layer that a tensor belongs to."""
     found = _LAYER.match(tensor)
     return int(found[1]) if found else None
-
-
-def by_layer(tensors: Iterable[Tensor]) -> Iterator[tuple[int | None, Tensor]]:
-    """Tensors with their layers."""
-    return ((layer_of(tensor.name), tensor) for tensor in tensors)
 
 
 def _header(reference: str) -> Header | None:
