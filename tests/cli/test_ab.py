@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 from typing import Any
 
 import pytest
 
-from tests.cli.support import Commands, pid_file, running, save_rig
+from tests.cli.support import TUIRIG, Commands, pid_file, running, save_rig
 from tests.processes import is_alive, until
+from tests.terminal import Terminal
 from tuirig.errors import ExitCode
 from tuirig.rigs.schema import Rig
 from tuirig.runs.store import ArmState, RunState, Store
@@ -112,3 +114,31 @@ def test_a_setting_that_the_rig_does_not_have(run: Commands, rig: str) -> None:
     ran = run("ab", rig, "none", "q5_0:2")
     assert ran.code == ExitCode.USAGE
     assert "has no drafter 'q5_0'" in ran.stderr
+
+
+def test_a_signal_ends_it_in_order_and_keeps_what_was_measured(rig: str) -> None:
+    with running("ab", rig, *SHORT, "--json") as process:
+        read_events(process, "ReplyDone", 3)
+        server = pid_file()
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert "ended by SIGINT, in order" in stderr
+    assert json.loads(stdout.splitlines()[-1])["state"] == "cancelled"
+    assert server is not None and not is_alive(server.pid)
+    with Store() as store:
+        (stored,) = store.runs()
+        states = [arm.state for arm in store.arms(stored.id)]
+    assert stored.state is RunState.CANCELLED
+    assert states == [ArmState.MEASURED, ArmState.BROKEN_OFF]
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n\r", ExitCode.INTERRUPTED), ("\r", ExitCode.OK)])
+def test_on_a_terminal_it_asks_first(rig: str, answer: str, code: ExitCode) -> None:
+    with Terminal([*TUIRIG, "ab", rig, *SHORT]) as terminal:
+        terminal.wait_for(r"start\? \[Y/n\]")
+        with Store() as store:
+            assert store.runs() == ()
+        terminal.send(answer)
+        terminal.wait_for("not started" if code else "interval")
+        assert terminal.wait() == code

@@ -29,14 +29,14 @@ class Gate:
         emit: Emit,
         *,
         idle_c: float | None = None,
-        limit_s: float = LIMIT_S,
-        look_s: float = LOOK_S,
+        limit_s: float | None = None,
+        look_s: float | None = None,
     ) -> None:
         self._read = read
         self._emit = emit
         self._idle_c = idle_c
-        self._limit_s = limit_s
-        self._look_s = look_s
+        self._limit_s = LIMIT_S if limit_s is None else limit_s
+        self._look_s = LOOK_S if look_s is None else look_s
 
     async def wait(self) -> Cooling:
         """Wait for at most the limit; what was reached. No gate without a temperature."""

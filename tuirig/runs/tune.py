@@ -62,7 +62,8 @@ async def tune(
     keeps what was measured.
     """
     rig = session.rig
-    settings = [NONE, *(Setting(drafter.row) for drafter in rig.drafter)]
+    rows = options.formats or [drafter.row for drafter in rig.drafter]
+    settings = [NONE, *(Setting(row) for row in rows)]
     surroundings = await surroundings_of(session, settings, emit)
     history = await to_its_end(start_noise, store, rig.name, surroundings, resume)
     plan = await plan_tune(session, options, history)
