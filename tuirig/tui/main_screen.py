@@ -42,6 +42,7 @@ from tuirig.tui.widgets import (
 )
 
 if TYPE_CHECKING:
+    from tuirig.files.gguf_model import Model
     from tuirig.runs.session import Kept, Session
 
 ARM_PROMPTS = 12
@@ -81,6 +82,7 @@ class MainScreen(Screen[None]):
         )
         self._found = first
         self._gone = False
+        self._models: dict[str, Model] = {}
 
     def compose(self) -> ComposeResult:
         """Narrow: header, band, grid, text. Wide: rigs and live figures at the grid's sides."""
@@ -160,8 +162,21 @@ class MainScreen(Screen[None]):
         if session is None:
             details.refusal = details.command = ""
             return
+        self._forecast(self.view.cursor, *([self.view.running] if self.view.running else []))
         details.refusal = session.refusal(self.view.cursor)
         details.command = "" if details.refusal else session.command(self.view.cursor).shell()
+
+    def _forecast(self, *settings: Setting) -> None:
+        """How much memory settings need, by the headers of the rig's files."""
+        known = self.view.forecasts
+        if not self._models or all(str(setting) in known for setting in settings):
+            return
+        from tuirig.runs.fitting import setting_memory
+
+        reading = None if self.view.running else self.view.reading
+        for setting in settings:
+            if str(setting) not in known:
+                known[str(setting)] = setting_memory(self.view.rig, setting, self._models, reading)
 
     def _tell(self, message: str, hint: str = "") -> None:
         """A failure as a readable message; the cell and the log keep the evidence."""
@@ -176,10 +191,15 @@ class MainScreen(Screen[None]):
         """Run a job on the session; a job that still runs is cancelled first."""
 
         async def job() -> None:
+            from tuirig.runs.fitting import rig_models
+
             if name != "open":
                 await self._offer_to_fetch()
             session = await self.holder.session()
             self.view.card = session.card.info
+            self._show()
+            if not self._models:
+                self._models, _ = await asyncio.to_thread(rig_models, session.files)
             self._show()
             await work_to_do(session)
 
@@ -463,6 +483,7 @@ class MainScreen(Screen[None]):
             self.action_log()
         self._found = listing.found
         self.view = View(listing.found.rig)
+        self._models = {}
         self.holder = SessionHolder(listing.found, self.bridge.emit)
         self._show_rig()
         self._open_quietly()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tuirig.events import (
     ArmDone,
     ComparisonMoved,
@@ -26,6 +28,9 @@ from tuirig.rigs.schema import Rig
 from tuirig.rigs.settings import NONE, Setting, parse_setting
 from tuirig.runs.board import Board
 from tuirig.stats.ratio import paired_gain
+
+if TYPE_CHECKING:
+    from tuirig.runs.fitting import SettingMemory
 
 TREND_STEP_S = 0.5
 TREND_VALUES = 120
@@ -57,6 +62,7 @@ class View:
         self.cooling: CoolingDown | None = None
         self.comparison: ComparisonMoved | None = None
         self.predicted: dict[str, float] = {}
+        self.forecasts: dict[str, SettingMemory | None] = {}
         self._mark: tuple[float, int] | None = None
 
     @property

@@ -188,4 +188,13 @@ def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
         return [line(name, f"  {' · '.join(words)}")]
     if refusal:
         return [line(Span("! ", "bad"), name, Span(f"  {refusal}", "bad"))]
-    return [line(name, Span("  not measured · Enter starts it, Space streams a prompt", "dim"))]
+    needed = view.forecasts.get(str(view.cursor))
+    if needed is not None and needed.fits is False:
+        context = needed.largest_context
+        most = f"; the largest -c that fits is {context}" if context else ""
+        said = f"  needs about {figures.memory(needed.total_mib)}, more than is free{most}"
+        return [line(Span("! ", "warn"), name, Span(row, "warn")) for row in wrap(said, cells - 12)]
+    memory = f" · needs about {figures.memory(needed.total_mib)}" if needed is not None else ""
+    return [
+        line(name, Span(f"  not measured{memory} · Enter starts it, Space streams", "dim")),
+    ]

@@ -158,6 +158,17 @@ def memory_words(view: View) -> list[Line]:
     return [line(*pair) for pair in spans]
 
 
+def forecast_words(view: View) -> list[Line]:
+    """What was forecast for the running setting, and how far the server's own lines are off."""
+    parts, needed = view.memory_parts, view.forecasts.get(view.server.setting)
+    if parts is None or needed is None:
+        return []
+    guess = sum(amount for _, amount, _, _ in _amounts(needed.card))
+    real = sum(amount for _, amount, _, _ in _amounts(parts))
+    off = f"{real - guess:+.0f} MiB" if round(real - guess) else "right"
+    return [line(Span(f"forecast {figures.memory(guess)}, {off}", "dim"))]
+
+
 def climate(view: View) -> list[Line]:
     """Temperature, power, clock, throttle reasons; load where there is no such thing."""
     reading = view.reading
@@ -190,6 +201,7 @@ def now(view: View, cells: int, height: int) -> list[Line]:
         line(f"{label}  {figures.gib(used)} of {figures.gib(total)} GiB"),
         memory_bar(view, cells),
         *memory_words(view),
+        *forecast_words(view),
         (),
         *climate(view),
     ]
