@@ -3,7 +3,7 @@
     python -m tests.benchmarks.real_a_a [--comparisons 40] [--rig demo-gemma4] [--blocks N]
 
 Half of the comparisons are `none` against `none`, half `q4_0:2` against itself, made as by
-`tuirig ab` (12 prompts of 64 tokens, as many blocks as fit in two minutes); they share a store,
+`tuirig ab` (12 prompts of 48 tokens, as many blocks as fit in two minutes); they share a store,
 so that the noise of earlier ones counts. At most 1 in 8 may be called different. About a minute
 each on two quiet cores.
 """

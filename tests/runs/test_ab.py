@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
 
 import msgspec
@@ -86,16 +87,19 @@ def test_a_missing_place_in_the_middle_comes_next() -> None:
     assert contest(blocks=1).next_step(arms) == steps[1]
 
 
-def test_a_longer_comparison_is_foretold() -> None:
+def test_longer_comparisons_are_foretold() -> None:
     steps = [BlockStep(block=1, place=place, side=side) for place, side in enumerate("ABBA")]
     arms = [done(step, 100.0 + place) for place, step in enumerate(steps)]
     result = contest(blocks=1).result(1, "example", arms)
-    assert [more.blocks for more in result.more] == [2, 3, 5]
-    assert [more.seconds for more in result.more] == [80.0, 120.0, 200.0]
-    widths = [more.half_width for more in result.more]
-    assert result.interval is not None
-    assert result.interval[1] / result.interval[0] > (1 + widths[0]) ** 2
-    assert widths == sorted(widths, reverse=True)
+    assert result.interval is not None and result.ratio is not None
+    widths = [result.interval[1] / result.ratio - 1, *(more.half_width for more in result.more)]
+    assert len(widths) > 2
+    assert all(after < 0.9 * before for before, after in itertools.pairwise(widths))
+    seconds = [40.0, *(more.seconds for more in result.more)]
+    assert seconds == sorted(seconds)
+    for more in result.more:
+        assert more.prompts in (6, 36)
+        assert more.seconds == pytest.approx(40.0 * more.blocks * more.prompts / 6)
 
 
 def settings(ran: Running) -> list[str]:

@@ -57,7 +57,7 @@ def test_an_open_answer_asks_for_more_up_to_the_limit() -> None:
     first = look(rule, 1, starts_with(1.0, 2), starts_with(1.01, 2))
     last = look(rule, 2, starts_with(1.0, 4), starts_with(1.01, 4))
     assert (first.settled, first.reason) == (False, "")
-    assert (last.settled, last.reason) == (True, "2 blocks is the limit")
+    assert (last.settled, last.reason) == (True, "the limit is 2 blocks")
     assert last.comparison.verdict is Verdict.LEVEL
 
 

@@ -76,6 +76,6 @@ def _report(result: AbResult) -> Iterator[str]:
         yield f"  drift: {result.drift.setting} moved by {moved:+.1%} over the run{flagged}"
     for more in result.more:
         yield (
-            f"  --blocks {more.blocks} (about {time(more.seconds)}) would narrow it to"
-            f" ±{more.half_width:.1%}"
+            f"  --blocks {more.blocks} --prompts {more.prompts} (about {time(more.seconds)}) would"
+            f" narrow it to ±{more.half_width:.1%}"
         )

@@ -125,7 +125,7 @@ examples:
     parser.add_argument("a", metavar="A", help=SETTINGS_HELP)
     parser.add_argument("b", metavar="B", help=SETTINGS_HELP)
     _prompts(parser, 12)
-    _tokens(parser, 64)
+    _tokens(parser, 48)
     _min_gain(parser)
     parser.add_argument(
         "--blocks",

@@ -10,7 +10,7 @@ import msgspec
 from tuirig.cards.detect import CPU
 from tuirig.events import ComparisonMoved, Emit, PlanMade
 from tuirig.measure import summary
-from tuirig.measure.prompts import Prompt
+from tuirig.measure.prompts import PROMPTS, Prompt
 from tuirig.rigs.settings import parse_setting
 from tuirig.runs.arms import ArmRunner, Recipe, to_its_end
 from tuirig.runs.flags import NO_CLOCK, Drift, drift, flags
@@ -31,12 +31,14 @@ from tuirig.stats.comparison import (
 from tuirig.stats.stopping import Look, StoppingRule, block_order, look
 
 KIND = "ab"
-TOKENS = 64
+TOKENS = 48
 #: Without a number of blocks: as many as fit in this time, 1 to MOST_BLOCKS.
 QUICK_S = 120.0
 MOST_BLOCKS = 3
 _STARTS = 4  #: of a block
-_WORTH_MENTIONING = (1, 2, 4)  #: blocks on top
+_MORE_BLOCKS = (1, 2, 3, 5)
+#: A longer comparison is worth mentioning when its interval is narrower by this factor.
+_NARROWER = 0.9
 
 
 class AbOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,10 +63,11 @@ class BlockStep(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class More(msgspec.Struct, frozen=True, kw_only=True):
     """What a longer comparison would tell.
 
-    blocks: in all. seconds: for all of them. half_width: of its interval, relative.
+    blocks, prompts: in all. seconds: for all of it. half_width: of its interval, relative.
     """
 
     blocks: int
+    prompts: int
     seconds: float
     half_width: float
 
@@ -259,14 +262,36 @@ class _Contest:
         )
 
     def _more(self, comparison: Comparison, done: int) -> Iterator[More]:
-        """What a comparison with more blocks would tell, started anew with that limit."""
-        for extra in _WORTH_MENTIONING if done else ():
-            blocks = done + extra
-            at_its_end = replace(comparison, confidence=StoppingRule(blocks).confidence(blocks))
-            half_width = half_width_after(at_its_end, 2 * extra)
-            if half_width is not None:
-                seconds = _STARTS * blocks * self._pace.start_s
-                yield More(blocks=blocks, seconds=seconds, half_width=half_width)
+        """Longer comparisons, started anew, from short to long; each is narrower than the last."""
+        if comparison.ratio is None or comparison.high is None or not done:
+            return
+        width = comparison.high / comparison.ratio - 1.0
+        for more in sorted(self._longer(comparison, done), key=lambda one: one.seconds):
+            if more.half_width < _NARROWER * width:
+                width = more.half_width
+                yield more
+
+    def _longer(self, comparison: Comparison, done: int) -> Iterator[More]:
+        """With more blocks the start part shrinks, with more prompts the prompt part."""
+        prompt_part, prompts = comparison.prompt_part, len(comparison.prompts)
+        built_in = all(prompt in PROMPTS for prompt in self._options.prompts)
+        for count in {prompts, len(PROMPTS)} if built_in else {prompts}:
+            for blocks in _MORE_BLOCKS:
+                if blocks < done or (blocks, count) == (done, prompts) or prompt_part is None:
+                    continue
+                at_its_end = replace(
+                    comparison,
+                    confidence=StoppingRule(blocks).confidence(blocks),
+                    prompt_part=Variance(prompt_part.value * prompts / count, count - 1.0),
+                )
+                half_width = half_width_after(at_its_end, 2 * (blocks - done))
+                if half_width is not None:
+                    yield More(
+                        blocks=blocks,
+                        prompts=count,
+                        seconds=_STARTS * blocks * self._pace.start_s * count / prompts,
+                        half_width=half_width,
+                    )
 
 
 def _plan(options: AbOptions, contest: _Contest, pace: Pace, card: str) -> PlanMade:

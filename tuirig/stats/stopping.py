@@ -94,7 +94,7 @@ def look(
     )
     reason = settled_because(comparison)
     if not reason and block == rule.blocks:
-        reason = f"{rule.blocks} blocks is the limit"
+        reason = f"the limit is {rule.blocks} block{'s' if rule.blocks > 1 else ''}"
     return Look(comparison, block, bool(reason), reason)
 
 
