@@ -22,8 +22,12 @@ from tuirig.rigs.settings import Setting, parse_setting  # noqa: E402
 from tuirig.runs.catalog import find_rig, list_rigs  # noqa: E402
 from tuirig.tui.app import TuirigApp  # noqa: E402
 
-MEASURED = ("none", "q4_0:1", "q4_0:2", "q4_0:3", "q4_0:5", "q8_0:2", "f16:2", "ngram:2")
-SIZES = {"80x24": (80, 24), "120x36": (120, 36)}
+#: Size -> what is measured before the picture.
+MEASURED = {
+    "120x36": ("none", "q8_0:1", "q8_0:2", "q8_0:3", "q4_0:2", "f16:2"),
+    "80x24": ("none", "q8_0:2"),
+}
+SIZES = {"120x36": (120, 36), "80x24": (80, 24)}
 
 
 def take(driver: Driver, name: str) -> None:
@@ -52,7 +56,7 @@ async def main_screens(size: str) -> None:
         await pilot.pause(0.5)
         take(driver, f"first-start-{size}")
         view = driver.screen.view
-        for name in MEASURED:
+        for name in MEASURED[size]:
             setting = parse_setting(name)
             await choose(driver, setting)
             await driver.press("m")

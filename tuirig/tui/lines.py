@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -77,6 +77,7 @@ class Lines(Widget):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._shown: list[Line] = []
+        self._shown_size = Size()
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
         """The content for a size in cells."""
@@ -84,11 +85,10 @@ class Lines(Widget):
 
     def redraw(self) -> None:
         """Build the lines again and repaint the cells that differ."""
-        width, height = self.content_size
-        if not width or not height:
-            return
-        new = [cut(line, width) for line in self.lines(width, height)[:height]]
-        old = self._shown
+        if not self.content_size or self._shown_size != self.content_size:
+            return  # not painted in this size yet: painting will build the lines
+        width = self.content_size.width
+        old, new = self._shown, self._build()
         self._shown = new
         regions = []
         for row in range(max(len(old), len(new))):
@@ -101,11 +101,9 @@ class Lines(Widget):
         if regions:
             self.refresh(*regions)
 
-    def on_resize(self) -> None:
-        """A new size is a new layout of the lines."""
-        self._shown = []
-        self.redraw()
-        self.refresh()
+    def _build(self) -> list[Line]:
+        width, height = self.content_size
+        return [cut(line, width) for line in self.lines(width, height)[:height]]
 
     def notify_style_update(self) -> None:
         """A theme change repaints all."""
@@ -113,8 +111,11 @@ class Lines(Widget):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One row, from the lines built last."""
+        """One row, from the lines built last; they are built here when the size is new."""
         width = self.content_size.width
+        if self._shown_size != self.content_size:
+            self._shown_size = self.content_size
+            self._shown = self._build()
         base = self.rich_style
         roles = self.screen.query_one(Roles)
         if y >= len(self._shown):

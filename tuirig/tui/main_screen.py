@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 ARM_PROMPTS = 12
 TOKENS = 128
+#: The first refresh comes before the first paint is out; imports would hold that up.
+AFTER_FIRST_PAINT_S = 0.2
 LOG_LOOK_S = 0.25
 RATE_HZ = 10.0
 RATE_OVER_SSH_HZ = 5.0
@@ -107,7 +109,7 @@ class MainScreen(Screen[None]):
         self.query_one("#now").border_title = "Now"
         self.query_one("#board").border_title = "tok/s by drafter format and draft length"
         self._show_rig()
-        self.call_after_refresh(self._open_quietly)
+        self.set_timer(AFTER_FIRST_PAINT_S, self._open_quietly)
 
     def look_away(self) -> None:
         """The program ends: show nothing any more. The session is closed by whoever ends it."""
