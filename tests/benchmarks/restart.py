@@ -118,7 +118,7 @@ def main() -> None:
             mark = len(terminal.output)
             begun = time.perf_counter()
             terminal.send("\r")
-            terminal.wait_for("starting.*ready", since=mark, timeout_s=60)
+            terminal.wait_for("(?s)starting.*ready", since=mark, timeout_s=60)
             by_key.append((time.perf_counter() - begun) * 1000)
         script.stop()
         terminal.send("q")

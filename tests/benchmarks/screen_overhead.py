@@ -87,13 +87,13 @@ def run(terminal: Terminal, pairs: int, threads: int) -> None:
     terminal.pump(1)
     mark = len(terminal.output)
     terminal.send("\r")
-    terminal.wait_for("starting.*ready", since=mark, timeout_s=180)
+    terminal.wait_for("(?s)starting.*ready", since=mark, timeout_s=180)
     server = server_of(terminal)
 
     def with_screen() -> None:
         mark = len(terminal.output)
         terminal.send(" ")
-        terminal.wait_for("running.*ready", since=mark, timeout_s=120)
+        terminal.wait_for("(?s)running.*ready", since=mark, timeout_s=120)
 
     def without_screen() -> None:
         os.kill(terminal.process.pid, signal.SIGSTOP)

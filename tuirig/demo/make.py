@@ -39,7 +39,7 @@ def demo_gemma4(folder: Path) -> Steps:
     yield 0.1, "factoring word pairs"
     pair = Gemma4Pair(shape, language)
     yield 0.7, "writing the target"
-    pair.write_target(folder / "target-f16.gguf")
+    pair.write_target(folder / "demo-gemma4-f16.gguf")
     for format in ("f16", "q8_0", "q4_0"):
         yield 0.95, f"writing the {format} drafter"
         pair.write_drafter(folder / f"drafter-{format}.gguf", format)
@@ -55,7 +55,7 @@ def demo_qwen35(folder: Path) -> Steps:
     yield 0.1, "factoring word pairs"
     target = Qwen35Target(Qwen35Shape(layers=24), language)
     yield 0.7, "writing the target"
-    target.write(folder / "target-f16.gguf")
+    target.write(folder / "demo-qwen35-f16.gguf")
 
 
 def demo_smollm2(folder: Path) -> Steps:
@@ -67,7 +67,7 @@ def demo_smollm2(folder: Path) -> Steps:
     yield 0.0, "reading SmolLM2"
     source = GGUFReader(smollm2.obtain())
     yield 0.3, "appending layers to SmolLM2"
-    append_layers(source, folder / "target-q4_1.gguf", _APPENDED_LAYERS)
+    append_layers(source, folder / "demo-smollm2-q4_1.gguf", _APPENDED_LAYERS)
     yield 0.5, "requantising SmolLM2"
     requantise(source, folder / "drafter-q4_0.gguf", "q4_0")
 

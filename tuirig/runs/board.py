@@ -59,7 +59,6 @@ class Board:
             if event.reply.temperature:
                 return False  # sampled: never mixed with what is compared
             self._replies[event.setting] = (*self._replies.get(event.setting, ()), event.reply)
-            self._failures.pop(event.setting, None)
             return True
         if isinstance(event, ArmDone) and not event.arm.proof.proven:
             self._replies.pop(event.arm.setting, None)  # they do not count, later neither

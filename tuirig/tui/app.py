@@ -75,6 +75,14 @@ class TuirigApp(App[None]):
         self.main.look_away()
         super().exit(result, return_code, message)
 
+    async def action_quit(self) -> None:
+        """Textual's own Ctrl+Q: quit as `q` does, which asks about a running server."""
+        self.main.action_leave()
+
+    def action_help_quit(self) -> None:
+        """Ctrl+C does not end the program; what does is said."""
+        self.notify("q quits", timeout=3)
+
     def get_driver_class(self) -> type[Driver]:
         """On Unix, a driver that survives the loss of its terminal."""
         if os.name != "posix":

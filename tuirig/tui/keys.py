@@ -37,15 +37,15 @@ KEYS: tuple[Key, ...] = (
     Key("s", "save", "s", "Save the profile", "save the chosen setting as this card's profile",
         "save"),
     Key("y", "copy_command", "y", "Copy the command line", "copy the command line of the setting"),
-    Key("r", "rigs", "r", "Rigs", "choose another rig", "rigs"),
-    Key("o", "log", "o", "The server's log", "open or close the server's log", "log"),
+    Key("r", "rigs", "r", "Rigs", "choose another rig"),
+    Key("o", "log", "o", "The server's log", "open or close the server's log"),
     Key("f", "freeze", "f", "Freeze the panes", "freeze the panes (measuring goes on)"),
     Key("3", "history", "3", "History", "past runs of this rig"),
     Key("x", "stop", "x", "Stop the server", "stop the server"),
     Key("escape", "cancel", "Esc", "Cancel", "back; cancels what runs"),
     Key("question_mark,f1", "keys", "?", "Help", "the keys and the words of this screen", "help"),
     Key("ctrl+p", "command_palette", "Ctrl+P", "Palette", "command palette"),
-    Key("q,ctrl+q", "leave", "q", "Quit", "quit (asks if a server is running)"),
+    Key("q,ctrl+q", "leave", "q", "Quit", "quit (asks if a server is running)", "quit"),
 )  # fmt: skip
 
 

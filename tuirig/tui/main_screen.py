@@ -205,6 +205,9 @@ class MainScreen(Screen[None]):
             self._show()
             await work_to_do(session)
 
+        before = self.jobs.name
+        if before not in ("", "open"):
+            self.notify(f"{before} was ended for {name}", timeout=4)
         self.jobs.start(name, job)
 
     def _job_failed(self, error: TuirigError) -> None:
@@ -213,7 +216,8 @@ class MainScreen(Screen[None]):
             return
         failure = self.view.failure
         if failure is None or failure.message != error.message:
-            self._tell(error.message, error.hint)
+            evidence = f": {error.evidence[0]}" if error.evidence else ""
+            self._tell(f"{error.message}{evidence}", error.hint)
 
     def _job_broken(self, error: Exception) -> None:
         self.app._handle_exception(error)

@@ -165,7 +165,7 @@ def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
     failure = view.board.failure(view.cursor)
     if failure:
         indent = cell_len(f"! {view.cursor}  ")
-        rows = wrap(" " * indent + failure.message, cells)
+        rows = wrap(" " * indent + failure.message.removeprefix(f"{view.cursor}: "), cells)
         first = rows[0][indent:]
         lines = [line(Span("! ", "bad"), name, Span(f"  {first}", "bad"))]
         lines += [
