@@ -81,6 +81,26 @@ def test_a_quick_check_takes_the_blocks_that_fit(seconds: float, blocks: int) ->
     assert len(order_of(contest(), {"A": 100.0, "B": 100.0}, seconds)) == 4 * blocks
 
 
+@pytest.mark.parametrize(("seconds", "count"), [(20.0, 12), (30.0, 12), (40.0, 8), (60.0, 6)])
+def test_a_slow_rig_goes_on_with_fewer_prompts(seconds: float, count: int) -> None:
+    options = AbOptions(a="none", b="q4_0:2", prompts=choose(12))
+    judge = _Contest(options, (), Pace(10.0, "a guess"))
+    first = done(BlockStep(block=1, place=0, side="A"), seconds=seconds)
+    assert judge.prompts([]) == choose(12)
+    assert judge.prompts([first]) == choose(12)[:count]
+    patient = _Contest(msgspec.structs.replace(options, blocks=1), (), Pace(10.0, "a guess"))
+    assert patient.prompts([first]) == choose(12)
+
+
+def test_both_sides_are_told_on_the_prompts_that_were_compared() -> None:
+    steps = [BlockStep(block=1, place=place, side=side) for place, side in enumerate("ABBA")]
+    whole = done(steps[0])
+    fewer = [msgspec.structs.replace(arm, replies=arm.replies[:3]) for arm in map(done, steps[1:])]
+    result = contest().result(1, "example", [whole, *fewer])
+    assert result.prompts == 3
+    assert result.a.tok_s == pytest.approx(result.b.tok_s)
+
+
 def test_a_missing_place_in_the_middle_comes_next() -> None:
     steps = [BlockStep(block=1, place=place, side=side) for place, side in enumerate("ABBA")]
     arms = [done(steps[0]), done(steps[3])]

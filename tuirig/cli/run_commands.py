@@ -108,7 +108,7 @@ with an interval that counts the noise between prompts and the noise between sta
 
 After each block the comparison stops if the answer is settled; looking several times does
 not raise the error rate (the looks share 5 %). Without --blocks it takes as many blocks as
-fit in two minutes, 1 to 3, and says what more would tell.
+fit in two minutes, 1 to 3 (on a slow rig with fewer prompts), and says what more would tell.
 
 The verdict is faster, slower, level (no difference of at least --min-gain is shown) or not
 measured. Everything is stored as it comes: a comparison that was ended goes on with the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -32,9 +32,11 @@ from tuirig.stats.stopping import Look, StoppingRule, block_order, look
 
 KIND = "ab"
 TOKENS = 48
-#: Without a number of blocks: as many as fit in this time, 1 to MOST_BLOCKS.
+#: Without a number of blocks: as many as fit in this time, 1 to MOST_BLOCKS; where not even one
+#: does, with fewer prompts.
 QUICK_S = 120.0
 MOST_BLOCKS = 3
+FEWEST_PROMPTS = 6
 _STARTS = 4  #: of a block
 _MORE_BLOCKS = (1, 2, 3, 5)
 #: A longer comparison is worth mentioning when its interval is narrower by this factor.
@@ -142,6 +144,7 @@ async def ab(
         runner = ArmRunner(session, store, run.id, recipe, surroundings, pace, emit, arms)
         while (step := contest.next_step(runner.arms)) is not None:
             runner.expected = _STARTS * step.block
+            runner.recipe = replace(recipe, prompts=contest.prompts(runner.arms))
             reason = f"{step.side}, block {step.block}"
             arm = await runner.measure(settings[step.side], step, reason)
             if arm.state is not ArmState.MEASURED:
@@ -160,6 +163,9 @@ class _Contest:
         self._history = history
         self._pace = pace
 
+    def _first_s(self, arms: Sequence[StoredArm]) -> float | None:
+        return next((arm.seconds for arm in _measured(arms) if arm.seconds), None)
+
     def rule(self, arms: Sequence[StoredArm]) -> StoppingRule:
         """How many blocks at most. A quick check decides by the time of its first start.
 
@@ -167,9 +173,20 @@ class _Contest:
         """
         if self._options.blocks is not None:
             return StoppingRule(self._options.blocks)
-        first_s = next((arm.seconds for arm in _measured(arms) if arm.seconds), None)
-        block_s = _STARTS * (first_s or self._pace.start_s)
+        block_s = _STARTS * (self._first_s(arms) or self._pace.start_s)
         return StoppingRule(max(1, min(MOST_BLOCKS, int(QUICK_S / block_s))))
+
+    def prompts(self, arms: Sequence[StoredArm]) -> tuple[Prompt, ...]:
+        """What the next start measures. On a slow rig a quick check goes on with fewer prompts.
+
+        So many as fit in the time that the first start left; at least one of each kind. The
+        comparison is over the prompts of all starts.
+        """
+        prompts, first_s = self._options.prompts, self._first_s(arms)
+        if self._options.blocks is not None or first_s is None:
+            return prompts
+        left_s = max(0.0, QUICK_S - first_s) / (_STARTS - 1)
+        return prompts[: max(FEWEST_PROMPTS, int(len(prompts) * left_s / first_s))]
 
     def next_step(self, arms: Sequence[StoredArm]) -> BlockStep | None:
         """The first place without a measured arm, None when the answer is settled."""
@@ -220,8 +237,8 @@ class _Contest:
             confidence=comparison.confidence,
             detectable=comparison.detectable,
             min_gain=comparison.min_gain,
-            a=_side("A", self._options.a, arms),
-            b=_side("B", self._options.b, arms),
+            a=_side("A", self._options.a, arms, comparison.prompts),
+            b=_side("B", self._options.b, arms, comparison.prompts),
             prompts=len(comparison.prompts),
             tokens=self._options.tokens,
             blocks=blocks,
@@ -329,9 +346,14 @@ def _starts(side: str, arms: Sequence[StoredArm], block: int) -> list[Start]:
     ]
 
 
-def _side(side: str, setting: str, arms: Sequence[StoredArm]) -> SideResult:
+def _side(
+    side: str, setting: str, arms: Sequence[StoredArm], prompts: Collection[str]
+) -> SideResult:
+    """One side, on the prompts that were compared (all of its own if none were)."""
     own = [arm for arm in _measured(arms) if _step(arm).side == side]
-    replies = [reply for arm in own for reply in arm.replies]
+    replies = [
+        reply for arm in own for reply in arm.replies if not prompts or reply.prompt_id in prompts
+    ]
     return SideResult(
         setting=setting,
         tok_s=summary.tok_s(replies),

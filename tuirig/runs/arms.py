@@ -79,9 +79,9 @@ class ArmRunner:
     """Measures settings in starts of their own, as arms of one stored run.
 
     arms: those of the run that count, in the order of their starts; new ones are appended.
-    expected: starts that the run needs in all, as far as known. No server runs between arms. A
-    setting that fails is a result; what concerns the whole run is raised: InUseError, MissingError
-    and StoreError. Cancelling breaks the arm off and stops the server.
+    expected: starts that the run needs in all, as far as known. recipe: of the starts to come. No
+    server runs between arms. A setting that fails is a result; what concerns the whole run is
+    raised: InUseError, MissingError and StoreError. Cancelling breaks the arm off and stops the server.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class ArmRunner:
         self._session = session
         self._store = store
         self._run = run
-        self._recipe = recipe
+        self.recipe = recipe
         self._surroundings = surroundings
         self._emit = emit
         cooled = [arm.cooling.end_c for arm in arms if arm.cooling.end_c is not None]
@@ -214,7 +214,7 @@ class ArmRunner:
             return self._surroundings.of(NONE), _Outcome(ArmState.FAILED, failure=_note(error))
 
     async def _replies(self, kept: _Kept) -> Arm:
-        recipe, session = self._recipe, self._session
+        recipe, session = self.recipe, self._session
         record = await session.measure(
             recipe.prompts, tokens=recipe.tokens, repeats=recipe.repeats, keep=kept.keep
         )
