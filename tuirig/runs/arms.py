@@ -81,7 +81,8 @@ class ArmRunner:
     arms: those of the run that count, in the order of their starts; new ones are appended.
     expected: starts that the run needs in all, as far as known. recipe: of the starts to come. No
     server runs between arms. A setting that fails is a result; what concerns the whole run is
-    raised: InUseError, MissingError and StoreError. Cancelling breaks the arm off and stops the server.
+    raised: InUseError, MissingError and StoreError. Cancelling breaks the arm off and stops the
+    server.
     """
 
     def __init__(
