@@ -10,6 +10,7 @@ the server's own counters both times; the order alternates.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import re
@@ -26,7 +27,8 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.benchmarks.restart import server_of
 from tests.terminal import Terminal
-from tuirig.demo.catalog import built_in_text
+from tuirig.demo.catalog import built_in_text, ensure
+from tuirig.events import ignore
 from tuirig.measure.prompts import PROMPTS
 
 
@@ -72,11 +74,11 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
+    asyncio.run(ensure("demo-gemma4", ignore))
     with tempfile.TemporaryDirectory() as folder:
         rig = Path(folder) / "overhead.toml"
         text = built_in_text("demo-gemma4").replace("demo-gemma4", "overhead", 1)
-        threads = f'"-t", "{options.threads}", "-tb", "{options.threads}", '
-        rig.write_text(text.replace("args = [", f"args = [{threads}", 1))
+        rig.write_text(text.replace('"-t", "2"', f'"-t", "{options.threads}"', 1))
         with Terminal([sys.executable, "-m", "tuirig", str(rig)], columns=120, rows=36) as terminal:
             run(terminal, options.pairs, options.threads)
 

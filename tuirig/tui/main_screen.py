@@ -50,8 +50,8 @@ TOKENS = 128
 #: The first refresh comes before the first paint is out; imports would hold that up.
 AFTER_FIRST_PAINT_S = 0.2
 LOG_LOOK_S = 0.25
-RATE_HZ = 10.0
-RATE_OVER_SSH_HZ = 5.0
+RATE_HZ = 5.0
+RATE_OVER_SSH_HZ = 4.0
 
 
 class MainScreen(Screen[None]):
