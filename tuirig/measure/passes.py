@@ -23,7 +23,7 @@ from tuirig.stats.ratio import geometric_mean
 if TYPE_CHECKING:
     import httpx2
 
-TOKENS = 24
+TOKENS = 16
 _SETTLING_TOKENS = 4
 _WORDS = 8
 _SILENCE_S = 600.0
