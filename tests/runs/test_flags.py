@@ -56,7 +56,7 @@ def test_a_warm_beginning_and_differing_clocks() -> None:
     differing = msgspec.structs.replace(reply(50.0), clock_differs=True)
     assert flags(start("none", differing, cooling=cooling), []) == (
         "began at 61 °C, 45 °C were wanted",
-        "in 1 replies the server's clock differs from the client's",
+        "clocks of server and client differ in 1 of 1 replies",
     )
 
 

@@ -69,7 +69,7 @@ def _flags(arm: StoredArm, others: Sequence[StoredArm]) -> Iterator[str]:
         yield f"began at {cooling.end_c:.0f} °C, {cooling.target_c:.0f} °C were wanted"
     differing = sum(reply.clock_differs for reply in arm.replies)
     if differing:
-        yield f"in {differing} replies the server's clock differs from the client's"
+        yield f"clocks of server and client differ in {differing} of {len(arm.replies)} replies"
 
 
 def drift(arms: Sequence[StoredArm]) -> Drift | None:
