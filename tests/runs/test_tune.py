@@ -220,3 +220,14 @@ async def test_one_kind_has_a_profile_of_its_own(tiny_gemma4_rig: Rig) -> None:
     assert result.objective == "story"
     assert result.profile is not None and result.profile.endswith("--story.toml")
     assert read_profile(Path(result.profile)).evidence.prompts == 2
+
+
+async def test_the_least_probability_is_an_axis_of_its_own(tiny_gemma4_rig: Rig) -> None:
+    options = msgspec.structs.replace(SHORT, lengths=(1,), p_min=(0.1,), save=False)
+    async with running(tiny_gemma4_rig) as ran:
+        result = await tune(ran.session, options, ran.store, ran.events.append)
+        arms = {arm.setting: arm for arm in ran.store.arms(result.run)}
+    assert starts(ran) == ["none", "q4_0:1", "q4_0:1,p_min=0.1", "none"]
+    argv = arms["q4_0:1,p_min=0.1"].circumstances.argv
+    assert argv[argv.index("--spec-draft-p-min") + 1] == "0.1"
+    assert {one.setting for one in result.settings} == {"none", "q4_0:1", "q4_0:1,p_min=0.1"}
