@@ -49,6 +49,11 @@ class Jobs:
             self.name = ""
             self._changed()
 
+    @property
+    def running(self) -> bool:
+        """Whether a job is there, begun or about to begin."""
+        return self._task is not None and not self._task.done()
+
     def cancel(self) -> str:
         """Cancel what runs; its name, empty if nothing does."""
         name = self.name

@@ -255,6 +255,8 @@ class MainScreen(Screen[None]):
 
     def _open_quietly(self) -> None:
         """Look for card and program at once where that makes no files."""
+        if self.jobs.running or self.holder.opened is not None:
+            return  # a key was quicker
         if self._found.built_in:
             from tuirig.demo.catalog import missing_files
 
