@@ -4,7 +4,7 @@ import pytest
 
 from tests.cli.support import Commands
 from tuirig import __version__
-from tuirig.cli.parser import command_names, parse
+from tuirig.cli.parser import COMMANDS, opens_screen, parse
 from tuirig.errors import ExitCode
 
 
@@ -17,17 +17,17 @@ def test_help_has_every_exit_code_with_its_meaning(run: Commands) -> None:
 
 def test_help_names_every_command(run: Commands) -> None:
     text = run("--help").stdout
-    assert command_names() == (
+    assert tuple(COMMANDS) == (
         "open", "demo", "rigs", "rig", "measure", "tune", "ab", "speed", "runs", "report",
         "compare", "serve", "stop", "profiles", "inspect", "fetch", "repack", "doctor",
     )  # fmt: skip
-    for name in command_names():
+    for name in COMMANDS:
         assert f"\n    {name} " in text
 
 
 @pytest.mark.parametrize(
     "words",
-    [*((name,) for name in command_names()), ("rig", "new"), ("rig", "check"), ("rig", "discover")],
+    [*((name,) for name in COMMANDS), ("rig", "new"), ("rig", "check"), ("rig", "discover")],
     ids=" ".join,
 )
 def test_every_command_has_help(run: Commands, words: tuple[str, ...]) -> None:
@@ -46,6 +46,12 @@ def test_a_first_word_that_is_no_command_is_a_rig_to_open() -> None:
         options = parse(words)
         assert (options.module, options.rig) == ("tuirig.cli.screen", "3050-e4b")
     assert parse([]).rig is None
+
+
+def test_the_screen_needs_no_parser() -> None:
+    assert opens_screen([]) and opens_screen(["3050-e4b"])
+    for words in (["rigs"], ["--help"], ["3050-e4b", "x"], ["open", "3050-e4b"]):
+        assert not opens_screen(words)
 
 
 def test_open_takes_a_rig_that_is_called_like_a_command() -> None:

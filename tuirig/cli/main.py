@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from tuirig.cli.output import say
-from tuirig.cli.parser import parse
+from tuirig.cli.parser import opens_screen, parse
 from tuirig.errors import ExitCode, TuirigError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code. SystemExit only from argparse (usage, help, version)."""
-    options = parse(sys.argv[1:] if arguments is None else arguments)
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        code: int = import_module(options.module).run(options)
+        code = _run(words)
     except TuirigError as error:
         say(f"tuirig: {error.text()}")
         return error.exit_code
@@ -26,6 +31,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(_unexpected(error))
         return ExitCode.FAILED
     return code
+
+
+def _run(words: Sequence[str]) -> int:
+    if opens_screen(words):
+        from tuirig.cli.screen import open_rig
+
+        return open_rig(words[0] if words else None)
+    options = parse(words)
+    run: Callable[[Namespace], int] = import_module(options.module).run
+    gc.enable()
+    return run(options)
 
 
 def _unexpected(error: Exception) -> str:

@@ -6,23 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from tuirig.cli.parser import RIG_HELP, add_command, whole
+from tuirig.cli.arguments import RIG_HELP, add_command, whole
 
 _LONGEST = 64
 SETTINGS_HELP = "a setting: none, q4_0:2, inside:3,p_min=0.3, ..."
 
 
-def add_to(commands: Any) -> None:
-    """Add every command of this module."""
-    _tune(commands)
-    _ab(commands)
-    _speed(commands)
-    _runs(commands)
-    _report(commands)
-    _compare(commands)
-
-
-def _tune(commands: Any) -> None:
+def add_tune(commands: Any) -> None:
+    """`tuirig tune`."""
     parser = add_command(
         commands,
         "tune",
@@ -95,7 +86,8 @@ examples:
     _run_options(parser)
 
 
-def _ab(commands: Any) -> None:
+def add_ab(commands: Any) -> None:
+    """`tuirig ab`."""
     parser = add_command(
         commands,
         "ab",
@@ -136,7 +128,8 @@ examples:
     _run_options(parser)
 
 
-def _speed(commands: Any) -> None:
+def add_speed(commands: Any) -> None:
+    """`tuirig speed`."""
     parser = add_command(
         commands,
         "speed",
@@ -172,7 +165,8 @@ examples:
     _run_options(parser)
 
 
-def _runs(commands: Any) -> None:
+def add_runs(commands: Any) -> None:
+    """`tuirig runs`."""
     parser = add_command(
         commands,
         "runs",
@@ -187,7 +181,8 @@ that was interrupted or cancelled goes on with its own command and --resume.
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
-def _report(commands: Any) -> None:
+def add_report(commands: Any) -> None:
+    """`tuirig report`."""
     parser = add_command(
         commands,
         "report",
@@ -213,7 +208,8 @@ examples:
     )
 
 
-def _compare(commands: Any) -> None:
+def add_compare(commands: Any) -> None:
+    """`tuirig compare`."""
     parser = add_command(
         commands,
         "compare",

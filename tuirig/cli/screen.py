@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from tuirig.cli.output import say
 from tuirig.errors import ExitCode, MissingError
 
+if TYPE_CHECKING:
+    import argparse
+
 
 def run(options: argparse.Namespace) -> int:
     """Open the screen on a rig, or on the list of rigs."""
-    if options.rig:
-        _check_rig(options.rig)
-    return open_screen(options.rig)
+    return open_rig(options.rig)
+
+
+def open_rig(reference: str | None) -> int:
+    """Open the screen on a rig, or on the list of rigs. Raises TuirigError for a bad rig."""
+    if reference:
+        _check_rig(reference)
+    return open_screen(reference)
 
 
 def open_screen(reference: str | None) -> int:
@@ -48,9 +56,9 @@ def _check_rig(reference: str) -> None:
     except MissingError as error:
         from difflib import get_close_matches
 
-        from tuirig.cli.parser import command_names
+        from tuirig.cli.parser import COMMANDS
 
-        close = get_close_matches(reference, command_names(), 1)
+        close = get_close_matches(reference, COMMANDS, 1)
         command = f"; did you mean the command `tuirig {close[0]}`?" if close else ""
         raise MissingError(
             error.message, hint=f"{error.hint}{command}".lstrip("; "), evidence=error.evidence

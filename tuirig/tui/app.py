@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -43,12 +44,16 @@ class TuirigApp(App[None]):
         self.main = MainScreen(listings, first)
         self.unexpected: Exception | None = None
 
+    def get_default_screen(self) -> Screen[None]:
+        """The main screen; Textual's own empty one would be styled and painted before it."""
+        return self.main
+
     def on_mount(self) -> None:
         """Signals end the program in order: Textual itself has no handler for them."""
-        self.push_screen(self.main)
         loop = asyncio.get_running_loop()
         for number, code in SIGNALS.items():
             loop.add_signal_handler(number, self.end, code)
+        self.call_after_refresh(gc.enable)
 
     def on_unmount(self) -> None:
         """Give the signals back."""

@@ -13,6 +13,7 @@ from textual.widgets import Static
 from tuirig.runs.catalog import Listing
 from tuirig.tui.keys import rows
 from tuirig.tui.lines import Roles
+from tuirig.tui.view import View
 from tuirig.tui.widgets import RigList
 
 CLOSE: list[BindingType] = [Binding("escape", "close", "Back", show=False)]
@@ -57,25 +58,25 @@ class RigPicker(ModalScreen[Listing | None]):
 
     BINDINGS = CLOSE
 
-    def __init__(self, listings: tuple[Listing, ...], current: str) -> None:
+    def __init__(self, listings: tuple[Listing, ...], view: View) -> None:
         super().__init__()
         self._listings = listings
-        self._current = current
+        self._view = view
 
     def compose(self) -> ComposeResult:
         """The list and how to add a rig."""
         yield Roles()
         with Vertical(classes="dialog"):
             yield Static("Rigs", classes="dialog--title")
-            yield RigList(id="picker")
+            yield RigList(self._listings, self._view.rig.name, id="picker")
             yield Static("Enter opens it   Esc back", classes="dialog--keys")
             yield Static("one of your own: tuirig rig new NAME", classes="dialog--keys")
 
     def on_mount(self) -> None:
-        """Fill the list."""
+        """As high as there are rigs."""
         picker = self.query_one(RigList)
+        picker.view = self._view
         picker.styles.height = max(1, len(self._listings))
-        picker.show(self._listings, self._current, ())
         picker.focus()
 
     def on_rig_list_chosen(self, message: RigList.Chosen) -> None:

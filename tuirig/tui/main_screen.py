@@ -28,7 +28,7 @@ from tuirig.tui.jobs import Jobs
 from tuirig.tui.keys import KEYS
 from tuirig.tui.lines import Roles
 from tuirig.tui.logtail import LogTail
-from tuirig.tui.panels import reply, status
+from tuirig.tui.panels import reply
 from tuirig.tui.view import View
 from tuirig.tui.widgets import (
     Band,
@@ -70,7 +70,8 @@ class MainScreen(Screen[None]):
         if key.action != "command_palette"
     ]
     AUTO_FOCUS = "#grid"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
+    BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
+    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
 
     def __init__(self, listings: tuple[Listing, ...], first: FoundRig) -> None:
         super().__init__()
@@ -83,20 +84,25 @@ class MainScreen(Screen[None]):
             failed=self._job_failed, broken=self._job_broken, changed=self._job_changed
         )
         self._found = first
-        self._gone = False
+        self._shows = False
         self._models: dict[str, Model] = {}
 
     def compose(self) -> ComposeResult:
         """Narrow: header, band, grid, text. Wide: rigs and live figures at the grid's sides."""
+        # The size is known already: without this the first paint is narrow, the second one wide.
+        width = self.app.size.width
+        self.set_class(True, [name for least, name in self.BREAKPOINTS if width >= least][-1])
         yield Roles()
         yield HeaderLine(id="header")
         yield Band(id="band")
         with Horizontal(id="middle"):
-            yield RigList(id="rigs")
-            with Vertical(id="board"):
+            yield RigList(self.listings, self.view.rig.name, id="rigs", title="Rigs")
+            board = Vertical(id="board")
+            board.border_title = "tok/s by drafter format and draft length"
+            with board:
                 yield SettingGrid(id="grid")
                 yield Details(id="details")
-            yield Now(id="now")
+            yield Now(id="now", title="Now")
         yield ReplyText(id="reply")
         yield Footer(show_command_palette=False, compact=True)
 
@@ -105,16 +111,14 @@ class MainScreen(Screen[None]):
         over_ssh = bool(os.environ.get("SSH_CONNECTION"))
         self.bridge = Bridge(self._arrived, RATE_OVER_SSH_HZ if over_ssh else RATE_HZ)
         self.holder = SessionHolder(self._found, self.bridge.emit)
-        self.query_one("#rigs").border_title = "Rigs"
-        self.query_one("#now").border_title = "Now"
-        self.query_one("#board").border_title = "tok/s by drafter format and draft length"
+        self._shows = True
         self._show_rig()
         self.set_timer(AFTER_FIRST_PAINT_S, self._open_quietly)
 
     def look_away(self) -> None:
         """The program ends: show nothing any more. The session is closed by whoever ends it."""
-        self._gone = True
-        if self.is_mounted:
+        if self._shows:
+            self._shows = False
             self.bridge.close()
 
     def on_unmount(self) -> None:
@@ -140,15 +144,12 @@ class MainScreen(Screen[None]):
 
     def _show(self) -> None:
         """Let every panel repaint what changed."""
-        if self.frozen or self._gone or not self.is_mounted:
+        if self.frozen or not self._shows:
             return
         with self.app.batch_update():
             self._look_up_command()
             for panel in self.query(Panel):
                 panel.redraw()
-            self.query_one("#rigs", RigList).show(
-                self.listings, self.view.rig.name, status.state_spans(self.view)
-            )
             self._title("#reply", reply.title(self.view), reply.amount(self.view))
 
     def _title(self, selector: str, title: str, subtitle: str) -> None:
@@ -183,7 +184,7 @@ class MainScreen(Screen[None]):
     def _tell(self, message: str, hint: str = "") -> None:
         """A failure as a readable message; the cell and the log keep the evidence."""
         text = f"{message}\nnext: {hint}" if hint else message
-        if self._gone:
+        if not self._shows:
             return
         self.notify(text, severity="error", timeout=8, markup=False)
 
@@ -460,7 +461,7 @@ class MainScreen(Screen[None]):
         else:
             from tuirig.tui.dialogs import RigPicker
 
-            self.app.push_screen(RigPicker(self.listings, self.view.rig.name), self._picked)
+            self.app.push_screen(RigPicker(self.listings, self.view), self._picked)
 
     def _picked(self, listing: Listing | None) -> None:
         if listing is not None:

@@ -19,8 +19,9 @@ from tuirig.tui.view import View
 class Panel(Lines):
     """Lines that show a view."""
 
-    def __init__(self, *, id: str) -> None:
+    def __init__(self, *, id: str, title: str = "") -> None:
         super().__init__(id=id)
+        self.border_title = title
         self.view: View | None = None
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
@@ -116,8 +117,8 @@ class SettingGrid(Panel, can_focus=True):
                 self.post_message(self.Chosen(setting, again=event.chain > 1))
 
 
-class RigList(Lines, can_focus=True):
-    """The rigs that can be chosen."""
+class RigList(Panel, can_focus=True):
+    """The rigs that can be chosen; the one of the view is marked as open."""
 
     class Chosen(Message):
         """A rig was chosen."""
@@ -132,29 +133,22 @@ class RigList(Lines, can_focus=True):
         ("enter,space", "choose", "Choose"),
     ]
 
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self.listings: tuple[Listing, ...] = ()
-        self.cursor = 0
-        self.current = ""
-        self.state: Line = ()
+    def __init__(
+        self, listings: tuple[Listing, ...], current: str, *, id: str, title: str = ""
+    ) -> None:
+        super().__init__(id=id, title=title)
+        self.listings = listings
+        names = [listing.name for listing in listings]
+        self.cursor = names.index(current) if current in names else 0
 
-    def show(self, listings: tuple[Listing, ...], current: str, state: Line) -> None:
-        """Take in what there is to choose from, the open rig and its state."""
-        if listings != self.listings:
-            names = [listing.name for listing in listings]
-            self.cursor = names.index(current) if current in names else 0
-        self.listings, self.current, self.state = listings, current, state
-        self.redraw()
-
-    def lines(self, width: int, height: int) -> Sequence[Line]:
+    def panel(self, view: View, width: int, height: int) -> Sequence[Line]:
         """One line a rig: mark, name, state or error."""
         first = max(0, self.cursor - height + 1)
-        return [self._line(index, width) for index in range(first, len(self.listings))]
+        return [self._line(view, index) for index in range(first, len(self.listings))]
 
-    def _line(self, index: int, width: int) -> Line:
+    def _line(self, view: View, index: int) -> Line:
         listing = self.listings[index]
-        open_here = listing.name == self.current
+        open_here = listing.name == view.rig.name
         chosen = self.has_focus and index == self.cursor
         name = Span(
             f"{'▸' if open_here else ' '} {listing.name}",
@@ -163,9 +157,8 @@ class RigList(Lines, can_focus=True):
         if listing.error:
             return line(name, Span("  ! bad file", "bad"))
         if open_here:
-            return line(
-                name, "  ", Span(self.state[0].text[:1], self.state[0].roles) if self.state else ""
-            )
+            mark, role = status.MARKS[view.server.state]
+            return line(name, "  ", Span(mark, role))
         return line(name)
 
     def action_step(self, step: int) -> None:
