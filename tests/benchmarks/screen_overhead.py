@@ -1,10 +1,10 @@
 """What the live screen costs: tok/s of a reply with the UI against the same request by curl alone.
 
-    uv run python tests/benchmarks/screen_overhead.py [--pairs 10] [--threads 1]
+    uv run python tests/benchmarks/screen_overhead.py [--pairs 10] [--replies 4] [--threads 1]
 
-One server, started by tuirig in a pseudo terminal of 120x36. In a pair one reply is streamed by
-Space; for the other tuirig is stopped (SIGSTOP) and curl sends the same request. tok/s comes from
-the server's own counters both times; the order alternates.
+One server, started by tuirig in a pseudo terminal of 120x36. In a pair some replies are streamed
+by Space; for the others tuirig is stopped (SIGSTOP) and curl sends the same requests. tok/s comes
+from the server's own counters both times; the order alternates.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -72,6 +73,7 @@ def main() -> None:
     """Print the paired ratio."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--replies", type=int, default=4, help="on each side of a pair")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     asyncio.run(ensure("demo-gemma4", ignore))
@@ -80,10 +82,10 @@ def main() -> None:
         text = built_in_text("demo-gemma4").replace("demo-gemma4", "overhead", 1)
         rig.write_text(text.replace('"-t", "2"', f'"-t", "{options.threads}"', 1))
         with Terminal([sys.executable, "-m", "tuirig", str(rig)], columns=120, rows=36) as terminal:
-            run(terminal, options.pairs, options.threads)
+            run(terminal, options.pairs, options.replies, options.threads)
 
 
-def run(terminal: Terminal, pairs: int, threads: int) -> None:
+def run(terminal: Terminal, pairs: int, replies: int, threads: int) -> None:
     """Take turns on one server."""
     terminal.wait_for("restart")
     terminal.pump(1)
@@ -105,25 +107,30 @@ def run(terminal: Terminal, pairs: int, threads: int) -> None:
             os.kill(terminal.process.pid, signal.SIGCONT)
         terminal.pump(0.2)
 
-    def tok_s(reply) -> float:  # type: ignore[no-untyped-def]
+    def tok_s(reply: Callable[[], None]) -> float:
         tokens, seconds = counters(server)
-        reply()
+        for _ in range(replies):
+            reply()
         more_tokens, more_seconds = counters(server)
-        return (more_tokens - tokens - 1) / (more_seconds - seconds)
+        return (more_tokens - tokens - replies) / (more_seconds - seconds)
 
     tok_s(with_screen)
-    ratios = []
+    ratios: list[float] = []
     for pair in range(pairs):
         order = (with_screen, without_screen) if pair % 2 else (without_screen, with_screen)
         speeds = {reply.__name__: tok_s(reply) for reply in order}
         ratios.append(speeds["with_screen"] / speeds["without_screen"])
         print(f"{speeds['with_screen']:7.1f} {speeds['without_screen']:7.1f} {ratios[-1]:.4f}")
     terminal.send("q")
-    terminal.pump(0.5)
+    terminal.wait_for("keep serving and quit", since=len(terminal.output))
     terminal.send("s")
     terminal.wait()
     print(f"server: {shlex.join(server_words(threads))}; load average {os.getloadavg()[0]:.1f}")
-    print(f"with screen / curl alone, median of {pairs} pairs: {statistics.median(ratios):.4f}")
+    middle, spread = statistics.median(ratios), statistics.stdev(ratios) / len(ratios) ** 0.5
+    print(
+        f"with screen / curl alone, {pairs} pairs of {replies} replies: median {middle:.4f}, "
+        f"mean {statistics.mean(ratios):.4f} +- {spread:.4f}"
+    )
 
 
 def server_words(threads: int) -> list[str]:

@@ -137,7 +137,7 @@ async def test_dialogs(dialog: str, size: str, picture: SnapshotAssertion) -> No
         await show_measured(driver)
         screen = {
             "keys": lambda: KeyHelp(),
-            "rigs": lambda: RigPicker(driver.screen.listings, "3050-e4b"),
+            "rigs": lambda: RigPicker(driver.screen.listings, driver.screen.view),
             "save": lambda: Choice(
                 "Save q4_0:2 to ~/.local/share/tuirig/profiles/nvidia-geforce-rtx-3050/x.toml",
                 "setting: q4_0:1 -> q4_0:2\nevidence.tok_s: 89.8 -> 100.0\n",

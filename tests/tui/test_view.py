@@ -14,9 +14,7 @@ from tuirig.tui.view import View
 def test_columns_and_rows_hold_every_setting_once() -> None:
     view = View(example.rig())
     cells = [
-        view.at(row, column)
-        for row in range(len(view.rows()))
-        for column in range(len(view.columns()))
+        view.at(row, column) for row in range(len(view.rows)) for column in range(len(view.columns))
     ]
     found = [cell for cell in cells if cell is not None]
     assert sorted(map(str, found)) == sorted(map(str, view.rig.settings()))

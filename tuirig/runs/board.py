@@ -52,9 +52,17 @@ class Board:
         self.rig = rig
         self._replies: dict[str, tuple[Reply, ...]] = {}
         self._failures: dict[str, Failure] = {}
+        self._settings = rig.settings()
+        self._cells: dict[Setting, Cell] | None = None
 
     def apply(self, event: Event) -> bool:
         """Take an event in. True if a cell changed."""
+        changed = self._apply(event)
+        if changed:
+            self._cells = None
+        return changed
+
+    def _apply(self, event: Event) -> bool:
         if isinstance(event, ReplyDone):
             if event.reply.temperature:
                 return False  # sampled: never mixed with what is compared
@@ -103,7 +111,12 @@ class Board:
 
     def cells(self) -> dict[Setting, Cell]:
         """Every cell of the rig, the best marked: highest gain, `none` counting as 1."""
-        cells = {setting: self.cell(setting) for setting in self.rig.settings()}
+        if self._cells is None:  # asked at every frame of the screen
+            self._cells = self._make_cells()
+        return self._cells
+
+    def _make_cells(self) -> dict[Setting, Cell]:
+        cells = {setting: self.cell(setting) for setting in self._settings}
         worth = {
             setting: 1.0 if setting == NONE else cell.gain
             for setting, cell in cells.items()

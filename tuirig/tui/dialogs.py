@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -35,14 +36,18 @@ class Choice(ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         """Title, body, answers."""
-        with Vertical(classes="dialog"):
+        names = {"enter": "Enter"}
+        answers = [f"{names.get(key, key)} {words}" for key, _, words in self._answers]
+        keys = "   ".join([*answers, "Esc back"])
+        dialog = Vertical(classes="dialog")
+        # The keys stay in sight below a long body, docked; docked lines widen nothing.
+        dialog.styles.min_width = max(44, cell_len(keys) + 4)
+        with dialog:
             yield Static(self._title, classes="dialog--title", markup=False)
             if self._body:
                 with VerticalScroll(classes="dialog--body"):
                     yield Static(self._body, markup=False)
-            names = {"enter": "Enter"}
-            answers = [f"{names.get(key, key)} {words}" for key, _, words in self._answers]
-            yield Static("   ".join([*answers, "Esc back"]), classes="dialog--keys", markup=False)
+            yield Static(keys, classes="dialog--keys", markup=False)
 
     def action_answer(self, result: str) -> None:
         """Give an answer."""

@@ -39,6 +39,12 @@ class TerminalDriver(LinuxDriver):
         super().__init__(*args, **options)
         self._file = cast(Any, _Forgiving(self._file))
 
+    def _sigcont_application(self, *_: object) -> None:
+        # After SIGSTOP, unlike SIGTSTP, nothing was put away: a second thread would read the keys.
+        if not self._must_signal_resume:
+            self.suspend_application_mode()
+        super()._sigcont_application()
+
     def _run_input_thread(self) -> None:
         try:
             self.run_input_thread()

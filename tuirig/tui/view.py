@@ -64,6 +64,13 @@ class View:
         self.predicted: dict[str, float] = {}
         self.forecasts: dict[str, SettingMemory | None] = {}
         self._mark: tuple[float, int] | None = None
+        self._settings = rig.settings()
+        lengths = {setting.length for setting in self._settings if setting.length is not None}
+        fixed = any(setting.drafter and setting.length is None for setting in self._settings)
+        #: Draft lengths: 0 first; None at the end for methods without one.
+        self.columns: tuple[int | None, ...] = (0, *sorted(lengths), *((None,) if fixed else ()))
+        #: Drafter names; None is `none`.
+        self.rows: tuple[str | None, ...] = (None, *(drafter.row for drafter in rig.drafter))
 
     @property
     def prompt(self) -> Prompt:
@@ -173,30 +180,19 @@ class View:
             tok_s_by_prompt(self.board.replies(NONE)), {reply.prompt_id: reply.tok_s}
         )
 
-    def columns(self) -> tuple[int | None, ...]:
-        """Draft lengths of the grid's columns: 0 first; None at the end for length-less methods."""
-        settings = self.rig.settings()
-        lengths = {setting.length for setting in settings if setting.length is not None}
-        fixed = any(setting.drafter and setting.length is None for setting in settings)
-        return (0, *sorted(lengths), *((None,) if fixed else ()))
-
-    def rows(self) -> tuple[str | None, ...]:
-        """Drafter names of the grid's rows; None is `none`."""
-        return (None, *(drafter.row for drafter in self.rig.drafter))
-
     def at(self, row: int, column: int) -> Setting | None:
         """The setting of a cell, None where the grid has no cell."""
-        name, length = self.rows()[row], self.columns()[column]
+        name, length = self.rows[row], self.columns[column]
         if name is None:
             return NONE if length == 0 else None
         setting = Setting(name, length)
-        return setting if setting in self.rig.settings() else None
+        return setting if setting in self._settings else None
 
     def place(self, setting: Setting) -> tuple[int, int]:
         """Row and column of a setting."""
-        row = self.rows().index(setting.drafter)
+        row = self.rows.index(setting.drafter)
         length = 0 if setting.drafter is None else setting.length
-        return row, self.columns().index(length)
+        return row, self.columns.index(length)
 
     def move(self, rows: int, columns: int) -> bool:
         """Move the cursor to the next cell in a direction. True if it moved.
@@ -207,7 +203,7 @@ class View:
         if columns:
             step = 1 if columns > 0 else -1
             column += step
-            while 0 <= column < len(self.columns()):
+            while 0 <= column < len(self.columns):
                 setting = self.at(row, column)
                 if setting is not None:
                     self.cursor = setting
@@ -215,9 +211,9 @@ class View:
                 column += step
             return False
         row += rows
-        if not 0 <= row < len(self.rows()):
+        if not 0 <= row < len(self.rows):
             return False
-        cells = [index for index in range(len(self.columns())) if self.at(row, index) is not None]
+        cells = [index for index in range(len(self.columns)) if self.at(row, index) is not None]
         nearest = min(cells, key=lambda index: (abs(index - column), index))
         setting = self.at(row, nearest)
         if setting is None:

@@ -87,15 +87,24 @@ class SettingGrid(Panel, can_focus=True):
             self.setting = setting
             self.again = again
 
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._drawn: tuple[object, list[Line]] | None = None
+
     def panel(self, view: View, width: int, height: int) -> Sequence[Line]:
-        """Head and rows."""
-        return grid.grid(view, width, height)
+        """Head and rows; the last ones while nothing has changed, since a frame asks every time."""
+        marked = tuple(view.marked.items())
+        board = view.board.cells()
+        state = (width, height, board, view.cursor, view.running, marked, view.predicted)
+        if self._drawn is None or self._drawn[0] != state:
+            self._drawn = (state, grid.grid(view, width, height))
+        return self._drawn[1]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Two lines a row where a line is left for the details, else one."""
         if self.view is None:
             return 1
-        rows = len(self.view.rows())
+        rows = len(self.view.rows)
         room = container.height - 1
         return max(2, 1 + 2 * rows if 1 + 2 * rows <= room else min(1 + rows, room))
 
@@ -111,7 +120,7 @@ class SettingGrid(Panel, can_focus=True):
         column = part.first_column + (offset.x - part.label) // part.cell
         if offset.y < 1 or offset.x < part.label:
             return
-        if row < len(self.view.rows()) and column < len(self.view.columns()):
+        if row < len(self.view.rows) and column < len(self.view.columns):
             setting = self.view.at(row, column)
             if setting is not None:
                 self.post_message(self.Chosen(setting, again=event.chain > 1))

@@ -33,9 +33,9 @@ class Frame:
 
 def frame(view: View, cells: int, height: int) -> Frame:
     """What fits into a size: two lines a row where there is room, the cursor always visible."""
-    names = [name or "none" for name in view.rows()]
+    names = [name or "none" for name in view.rows]
     label = min(16, max(len(name) for name in names) + 1)
-    total = len(view.columns())
+    total = len(view.columns)
     cell = next((size for size in CELLS if label + size * total <= cells), CELLS[-1])
     columns = max(1, min(total, (cells - label) // cell))
     tall = height >= 1 + 2 * len(names)
@@ -61,7 +61,7 @@ def grid(view: View, cells: int, height: int) -> list[Line]:
     part = frame(view, cells, height)
     board = view.board.cells()
     columns = range(part.first_column, part.first_column + part.columns)
-    heads = [view.columns()[column] for column in columns]
+    heads = [view.columns[column] for column in columns]
     lines = [
         line(
             " " * part.label,
@@ -69,7 +69,7 @@ def grid(view: View, cells: int, height: int) -> list[Line]:
         )
     ]
     for row in range(part.first_row, part.first_row + part.rows):
-        name = view.rows()[row] or "none"
+        name = view.rows[row] or "none"
         top: list[Span | str] = [Span(f"{name[: part.label - 1]:<{part.label}}", "title")]
         low: list[Span | str] = [" " * part.label]
         for column in columns:
