@@ -9,7 +9,10 @@ import msgspec
 
 
 class CardInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a card is. kind is "nvidia" or "cpu"; memory_mib is the card's, or the machine's RAM."""
+    """What a card is. kind is "nvidia" or "cpu"; memory_mib is the card's, or the machine's RAM.
+
+    pcie_generation: the highest of card and slot (an idle card runs at less); pcie_lanes: in use.
+    """
 
     kind: str
     name: str
@@ -18,6 +21,8 @@ class CardInfo(msgspec.Struct, frozen=True, kw_only=True):
     pci_address: str | None = None
     memory_mib: float | None = None
     driver: str | None = None
+    pcie_generation: int | None = None
+    pcie_lanes: int | None = None
 
 
 class CardProcess(msgspec.Struct, frozen=True, kw_only=True):

@@ -109,6 +109,8 @@ ANSWERS: dict[str, Callable[[FakeCard], Any]] = {
     "nvmlDeviceGetName": lambda card: card.name,
     "nvmlDeviceGetUUID": lambda card: card.uuid,
     "nvmlDeviceGetPciInfo": lambda card: SimpleNamespace(busId=card.bus_id),
+    "nvmlDeviceGetMaxPcieLinkGeneration": lambda card: 4,
+    "nvmlDeviceGetCurrPcieLinkWidth": lambda card: 8,
     "nvmlDeviceGetMemoryInfo": lambda card: SimpleNamespace(
         total=card.memory[0], used=card.memory[1]
     ),

@@ -63,3 +63,29 @@ def test_idle_is_no_reason_for_throttling_and_memory_returns(install: Install) -
     assert RECORDED["idle"]["nvmlDeviceGetCurrentClocksEventReasons"] == 1
     before, after = reading(install, "idle"), reading(install, "stopped")
     assert before.memory_used_mib == after.memory_used_mib
+
+
+def test_the_slot(install: Install) -> None:
+    answers = {name: answer(value) for name, value in RECORDED["idle"].items()}
+    install(FakeCard(uuid=answers["nvmlDeviceGetUUID"], answers=answers))
+    info = open_card("NVIDIA H200").info
+    assert (info.pcie_generation, info.pcie_lanes) == (5, 16)
+
+
+@pytest.mark.parametrize("phase", ["idle", "loading", "streaming"])
+def test_traffic_of_the_slot_is_what_its_lanes_can_carry(phase: str) -> None:
+    read = RECORDED["pcie"][phase]
+    assert (read["pcie_gen"], read["width"], read["replays"]) == (5, 16, 0)
+    lanes_kb_s = 63_000_000  # PCIe 5.0 x16
+    assert 0 < read["tx_kb_s"] < lanes_kb_s and 0 < read["rx_kb_s"] < lanes_kb_s
+    if phase == "loading":  # the weights come in
+        assert read["rx_kb_s"] > 20 * read["tx_kb_s"]
+
+
+def test_nvml_and_nvidia_smi_agree() -> None:
+    query = RECORDED["nvidia-smi"]["query"].splitlines()[1].split(", ")
+    read = RECORDED["pcie"]["streaming"]
+    assert query[5:9] == [str(read["temp"]), f"{read['sm_mhz']} MHz", "5", "16"]
+    assert float(query[4].removesuffix(" W")) == pytest.approx(read["power_mw"] / 1000, rel=0.01)
+    app = RECORDED["nvidia-smi"]["apps"].splitlines()[1].split(", ")
+    assert int(app[2].removesuffix(" MiB")) < int(query[2].removesuffix(" MiB"))

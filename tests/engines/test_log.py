@@ -203,6 +203,10 @@ def test_translated_vocabularies_draft() -> None:
             "simple-nofile",
             MemoryParts(target_mib=119.14, drafter_mib=None, cache_mib=10.0, buffers_mib=19.04),
         ),
+        (  # Vulkan on an NVIDIA H200, -c 32768; NVML gave the process 2108.7 MiB
+            "h200-mtp",
+            MemoryParts(target_mib=1604.53, drafter_mib=43.20, cache_mib=260.0, buffers_mib=87.02),
+        ),
         ("missing", MemoryParts()),
     ],
 )

@@ -110,6 +110,8 @@ def nvidia_cards() -> tuple[CardInfo, ...]:
                     pci_address=_text(getattr(pci, "busId", None)),
                     memory_mib=_mib(getattr(memory, "total", None)),
                     driver=driver,
+                    pcie_generation=_or_none(nvml, "nvmlDeviceGetMaxPcieLinkGeneration", handle),
+                    pcie_lanes=_or_none(nvml, "nvmlDeviceGetCurrPcieLinkWidth", handle),
                 )
             )
         return tuple(cards)

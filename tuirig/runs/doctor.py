@@ -172,7 +172,8 @@ def _cards() -> Iterator[Finding]:
         yield Finding(what="driver", health=Health.FAIL, found=cause, next=hint)
     for card in list_cards():
         driver = f", driver {card.driver}" if card.driver else ""
-        yield Finding(what="card", health=Health.OK, found=f"{describe(card)}{driver}")
+        lanes = f", PCIe {card.pcie_generation}.0 x{card.pcie_lanes}" if card.pcie_lanes else ""
+        yield Finding(what="card", health=Health.OK, found=f"{describe(card)}{driver}{lanes}")
 
 
 async def _programs(host: Host) -> list[Finding]:
