@@ -88,6 +88,8 @@ def test_names_are_bytes_or_text(install: Install, text: Callable[[str], Any]) -
         pci_address="00000000:01:00.0",
         memory_mib=8192,
         driver="615.78.08",
+        pcie_generation=4,
+        pcie_lanes=8,
     )
     assert open_card("GPU-1").info.name == "NVIDIA Ünï"
 
