@@ -1,6 +1,6 @@
 """What the live screen costs: tok/s of a reply with the UI against the same request by curl alone.
 
-    uv run python tests/benchmarks/screen_overhead.py [--pairs 10] [--replies 4] [--threads 1]
+    uv run python tests/benchmarks/screen_overhead.py [--pairs 10] [--threads 1 | --rig RIG]
 
 One server, started by tuirig in a pseudo terminal of 120x36. In a pair some replies are streamed
 by Space; for the others tuirig is stopped (SIGSTOP) and curl sends the same requests. tok/s comes
@@ -14,7 +14,6 @@ import asyncio
 import json
 import os
 import re
-import shlex
 import signal
 import statistics
 import subprocess
@@ -75,17 +74,27 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--replies", type=int, default=4, help="on each side of a pair")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rig", help="another rig than demo-gemma4, for example one on a GPU")
     options = parser.parse_args()
+    if options.rig:
+        live(options.rig, options)
+        return
     asyncio.run(ensure("demo-gemma4", ignore))
     with tempfile.TemporaryDirectory() as folder:
         rig = Path(folder) / "overhead.toml"
         text = built_in_text("demo-gemma4").replace("demo-gemma4", "overhead", 1)
         rig.write_text(text.replace('"-t", "2"', f'"-t", "{options.threads}"', 1))
-        with Terminal([sys.executable, "-m", "tuirig", str(rig)], columns=120, rows=36) as terminal:
-            run(terminal, options.pairs, options.replies, options.threads)
+        print(f"demo-gemma4 with -t {options.threads}")
+        live(str(rig), options)
 
 
-def run(terminal: Terminal, pairs: int, replies: int, threads: int) -> None:
+def live(rig: str, options: argparse.Namespace) -> None:
+    """The screen on a rig, and its server."""
+    with Terminal([sys.executable, "-m", "tuirig", rig], columns=120, rows=36) as terminal:
+        run(terminal, options.pairs, options.replies)
+
+
+def run(terminal: Terminal, pairs: int, replies: int) -> None:
     """Take turns on one server."""
     terminal.wait_for("restart")
     terminal.pump(1)
@@ -125,17 +134,12 @@ def run(terminal: Terminal, pairs: int, replies: int, threads: int) -> None:
     terminal.wait_for("keep serving and quit", since=len(terminal.output))
     terminal.send("s")
     terminal.wait()
-    print(f"server: {shlex.join(server_words(threads))}; load average {os.getloadavg()[0]:.1f}")
+    print(f"load average {os.getloadavg()[0]:.1f}")
     middle, spread = statistics.median(ratios), statistics.stdev(ratios) / len(ratios) ** 0.5
     print(
         f"with screen / curl alone, {pairs} pairs of {replies} replies: median {middle:.4f}, "
         f"mean {statistics.mean(ratios):.4f} +- {spread:.4f}"
     )
-
-
-def server_words(threads: int) -> list[str]:
-    """For the printed line."""
-    return ["llama-server", "demo-gemma4", "-t", str(threads)]
 
 
 if __name__ == "__main__":
