@@ -18,6 +18,7 @@ import pytest
 
 from tests.tui.driving import Driver, driving, servers
 from tuirig import locations
+from tuirig.files.profiles import read_profile, write_profile
 from tuirig.rigs.schema import Drafter, Rig, Tune
 from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.board import CellState
@@ -439,12 +440,91 @@ async def test_tune_shows_its_plan_finds_the_best_and_offers_to_save_it(
         await driver.until(lambda: list(locations.profiles_folder().rglob("*.toml")))
         await driver.until_quiet()
         assert not servers()
+        (path,) = locations.profiles_folder().rglob("*.toml")
+        assert read_profile(path).evidence.starts == len(view.board.replies(view.cursor)) // 2
+        assert view.saved is not None and view.mark(view.cursor) == "p"
         await driver.press("3")
         await driver.until(lambda: "tok/s" in driver.text() and "best: " in driver.text())
         assert "tune   done" in driver.text()
         assert "plotext" in sys.modules
         await driver.press("escape")
         await driver.until(lambda: driver.app.screen is driver.screen)
+
+
+async def test_a_tune_that_was_cancelled_goes_on_where_it_was(
+    tiny_gemma4_rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuirig.tui.main_screen.ARM_PROMPTS", 2)
+    rig = msgspec.structs.replace(tiny_gemma4_rig, tune=Tune(lengths=(0, 1)))
+    async with driving(rig) as driver:
+        view = driver.screen.view
+        await driver.press("t")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.press("enter")
+        await driver.until(lambda: len(view.board.replies(NONE)) == 2)
+        await driver.until(lambda: view.start is not None and view.start.number == 2)
+        await driver.press("escape")
+        await driver.until_quiet()
+        await driver.press("t")
+        await driver.until(lambda: "go on with it" in driver.text())
+        await driver.press("enter")
+        await driver.until(lambda: "server starts" in driver.text())
+        await driver.press("enter")
+        await driver.until(lambda: view.start is not None and view.start.setting != "none")
+        assert len(view.board.replies(NONE)) == 2
+        await driver.press("escape")
+        await driver.until_quiet()
+
+
+async def test_cells_wait_to_be_measured_one_after_the_other(tiny_gemma4_rig: Rig) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        driver.screen.tokens = 512  # the miniature is quick: time for the keys
+        view = driver.screen.view
+        await driver.press("m")
+        await driver.until(lambda: view.measuring == NONE)
+        first, second = Setting("f16", 1), Setting("f16", 2)
+        for setting in (first, second):
+            await choose(driver, setting)
+            await driver.press("m")
+        assert view.waiting == [first, second]
+        assert view.mark(first) == "+"
+        await driver.press("m")  # once more takes it out of the queue
+        assert view.waiting == [first]
+        await driver.until_quiet()
+        await driver.until(lambda: len(view.board.replies(first)) == 12)
+        assert len(view.board.replies(NONE)) == 12 and not view.board.replies(second)
+        await driver.press("m")
+        await driver.until(lambda: view.measuring == second)
+        await choose(driver, first)
+        await driver.press("m", "escape")
+        await driver.until_quiet()
+        assert not view.waiting and view.measuring is None
+
+
+async def test_the_saved_profile_is_where_the_screen_begins(
+    tiny_gemma4_rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuirig.tui.main_screen.ARM_PROMPTS", 2)
+    setting = Setting("f16", 2)
+    async with driving(tiny_gemma4_rig) as driver:
+        await choose(driver, setting)
+        await driver.press("m")
+        await driver.until(lambda: len(driver.screen.view.board.replies(setting)) == 2)
+        await driver.until_quiet()
+        await driver.press("s")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.press("enter")
+        await driver.until(lambda: "saved:" in driver.toasts())
+    async with driving(tiny_gemma4_rig) as driver:
+        await driver.until(lambda: driver.screen.view.cursor == setting)
+        await driver.until(lambda: "p saved profile (measured)" in driver.text())
+    (path,) = locations.profiles_folder().rglob("*.toml")
+    old = read_profile(path)
+    evidence = msgspec.structs.replace(old.evidence, server_build="b1-0000000")
+    write_profile(msgspec.structs.replace(old, evidence=evidence))
+    async with driving(tiny_gemma4_rig) as driver:
+        await driver.until(lambda: driver.screen.view.mark(setting) == "?")
+        await driver.until(lambda: "t tunes again" in driver.text())
 
 
 async def test_a_missing_file_with_a_source_is_fetched_when_asked_for(

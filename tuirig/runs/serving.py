@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from tuirig.errors import ExitCode, MissingError, TuirigError
 from tuirig.files.profiles import all_profiles, fits
@@ -11,7 +12,8 @@ from tuirig.records import CardInfo
 from tuirig.rigs.profile import ALL_KINDS, Profile
 from tuirig.rigs.schema import Rig
 from tuirig.rigs.settings import Setting
-from tuirig.runs.session import key_path
+from tuirig.runs.session import Session, key_path
+from tuirig.runs.staleness import profile_changes
 
 
 def setting_of(profile: Profile, rig: Rig) -> Setting:
@@ -55,6 +57,31 @@ def profile_for(rig: Rig, card: CardInfo) -> Profile:
         f"no profile is saved for {rig.target.label} on {card.name}",
         hint=f"give --setting, or save one: tuirig measure {rig.name} --setting S --save",
     )
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A profile that a rig can run, and what has changed since it was measured."""
+
+    profile: Profile
+    changes: tuple[str, ...] = ()
+
+    @property
+    def setting(self) -> Setting:
+        """Its setting."""
+        return self.profile.parsed_setting
+
+
+def saved_for(session: Session) -> Saved | None:
+    """The profile of an open session's card and model, None if none can be run. Blocks."""
+    card = session.card.info
+    try:
+        profile = profile_for(session.rig, card)
+        setting_of(profile, session.rig)
+    except TuirigError:
+        return None
+    build = session.engine.build
+    return Saved(profile, profile_changes(profile, session.rig, session.files, build, card))
 
 
 def leftovers(label: str | None = None) -> tuple[RememberedServer, ...]:

@@ -19,7 +19,7 @@ from tuirig import locations
 from tuirig.errors import ExitCode, TuirigError
 from tuirig.events import Event, Failed, PlanMade
 from tuirig.measure.prompts import PROMPTS, choose
-from tuirig.rigs.settings import NONE, Setting, parse_setting
+from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.board import CellState
 from tuirig.runs.catalog import FoundRig, Listing
 from tuirig.tui.bridge import Bridge
@@ -43,7 +43,10 @@ from tuirig.tui.widgets import (
 
 if TYPE_CHECKING:
     from tuirig.files.gguf_model import Model
+    from tuirig.rigs.profile import Profile
     from tuirig.runs.session import Kept, Session
+    from tuirig.runs.store import Store
+    from tuirig.runs.tune_plan import TuneOptions
 
 ARM_PROMPTS = 12
 TOKENS = 128
@@ -264,10 +267,24 @@ class MainScreen(Screen[None]):
             if missing_files(self._found.rig.name):
                 return
 
-        async def nothing_more(session: Session) -> None:
-            return None
+        self._start("open", self._show_what_is_there)
 
-        self._start("open", nothing_more)
+    async def _show_what_is_there(self, session: Session) -> None:
+        """The saved profile of this card and model, and servers that were kept serving."""
+        from tuirig.runs.serving import leftovers, saved_for
+
+        self.view.saved = await asyncio.to_thread(saved_for, session)
+        saved = self.view.saved
+        if saved is not None and self.view.cursor == NONE and not self.view.board.replies(NONE):
+            self.view.cursor = saved.setting
+        for server in await asyncio.to_thread(leftovers, self.view.rig.name):
+            where = f"port {server.port}" if server.port else f"process {server.pid}"
+            self.notify(
+                f"a server of this rig still runs ({where})\n"
+                f"end it with: tuirig stop {server.label}",
+                timeout=10,
+                markup=False,
+            )
 
     async def _ready(self, session: Session, setting: Setting) -> None:
         if session.server is None or session.server.setting != setting:
@@ -306,14 +323,30 @@ class MainScreen(Screen[None]):
         self._start("stream", stream)
 
     def action_measure(self) -> None:
-        """Measure the chosen setting with prompts of every kind."""
-        setting = self.view.cursor
+        """Measure the chosen setting with prompts of every kind, after what is being measured."""
+        setting, waiting = self.view.cursor, self.view.waiting
+        if self.jobs.name == "measure":
+            if setting in waiting:
+                waiting.remove(setting)
+            elif setting != self.view.measuring:
+                waiting.append(setting)
+            self._show()
+            return
+        self.view.waiting = [setting]
+        self._start("measure", self._measure_waiting)
 
-        async def measure(session: Session) -> None:
-            await self._ready(session, setting)
-            await session.measure(choose(ARM_PROMPTS), tokens=self.tokens)
-
-        self._start("measure", measure)
+    async def _measure_waiting(self, session: Session) -> None:
+        """One setting after the other; one that fails does not end the queue."""
+        try:
+            while self.view.waiting:
+                self.view.measuring = setting = self.view.waiting.pop(0)
+                try:
+                    await self._ready(session, setting)
+                    await session.measure(choose(ARM_PROMPTS), tokens=self.tokens)
+                except TuirigError as error:
+                    self._job_failed(error)
+        finally:
+            self.view.measuring, self.view.waiting = None, []
 
     def action_mark(self, letter: str) -> None:
         """Mark the chosen setting as A or B of a comparison; once more takes the mark away."""
@@ -348,6 +381,28 @@ class MainScreen(Screen[None]):
         ratio = "" if result.ratio is None else f" ({result.ratio:.3f}x)"
         self.notify(f"{b} against {a}: {result.verdict}{ratio}. {result.settled}", timeout=10)
 
+    async def _to_resume(self, store: Store, options: TuneOptions) -> int | None:
+        """The unfinished tune that these options would go on with, if the person wants that."""
+        from tuirig.errors import MissingError
+        from tuirig.runs.lifecycle import unfinished
+        from tuirig.runs.tune_plan import TuneOptions
+
+        name = self.view.rig.name
+        try:
+            number, _ = await asyncio.to_thread(
+                unfinished, store, "tune", name, TuneOptions, options.__eq__
+            )
+        except MissingError:
+            return None
+        answer = await self._ask(
+            f"A tune of {name} was ended before it was done",
+            f"What run {number} has measured is kept.",
+            [("enter", "resume", "go on with it"), ("n", "new", "begin anew")],
+        )
+        if not answer:
+            raise TuirigError("not started", exit_code=ExitCode.INTERRUPTED)
+        return number if answer == "resume" else None
+
     async def _agree(self, plan: PlanMade) -> bool:
         """Show what a run is going to do and how long it takes, before it starts."""
         from tuirig.tui.panels.runs import plan_text
@@ -361,21 +416,26 @@ class MainScreen(Screen[None]):
 
     async def _tune(self, session: Session) -> None:
         from tuirig.runs.store import Store
-        from tuirig.runs.tune import tune
+        from tuirig.runs.tune import tune, tuned_profile
         from tuirig.runs.tune_plan import TuneOptions
         from tuirig.tui.panels.runs import found
 
+        emit, profile = self.bridge.emit, None
         store = await asyncio.to_thread(Store)
         try:
             options = TuneOptions(prompts=choose(ARM_PROMPTS), save=False)
-            result = await tune(session, options, store, self.bridge.emit, agree=self._agree)
+            unfinished = await self._to_resume(store, options)
+            result = await tune(session, options, store, emit, resume=unfinished, agree=self._agree)
+            if result.setting is not None:
+                arms = await asyncio.to_thread(store.arms, result.run)
+                profile = await tuned_profile(session, options, result, arms, emit)
         finally:
             store.close()
         self.notify(found(result), timeout=15, markup=False)
-        if result.setting is not None:
-            self.view.cursor = parse_setting(result.setting)
+        if profile is not None:
+            self.view.cursor = profile.parsed_setting
             self._show()
-            await self._save(session, self.view.cursor)
+            await self._offer_to_save(profile)
 
     def action_prompt(self, step: int) -> None:
         """Another test prompt."""
@@ -535,15 +595,23 @@ class MainScreen(Screen[None]):
             memory_source=reading.process_memory_source if reading else "",
             emit=self.bridge.emit,
         )
+        await self._offer_to_save(profile)
+
+    async def _offer_to_save(self, profile: Profile) -> None:
+        """Show what saving would write, and write it if asked to."""
+        from tuirig.runs import saving
+        from tuirig.runs.serving import Saved
+
         before = saving.saved_profile(profile)
         body = saving.preview(profile, before)
         answer = await self._ask(
-            f"Save {setting} as the profile of this card and model",
+            f"Save {profile.setting} as the profile of this card and model",
             f"{saving.profile_path(profile)}\n\n{body}",
             [("enter", "save", "save"), ("s", "save", "save")],
         )
         if answer == "save":
             path = await asyncio.to_thread(saving.save, profile)
+            self.view.saved = Saved(profile)
             self.notify(f"saved: {path}", timeout=6, markup=False)
 
     @work(exclusive=True, group="leave")

@@ -31,6 +31,7 @@ from tuirig.stats.ratio import paired_gain
 
 if TYPE_CHECKING:
     from tuirig.runs.fitting import SettingMemory
+    from tuirig.runs.serving import Saved
 
 TREND_STEP_S = 0.5
 TREND_VALUES = 120
@@ -57,6 +58,9 @@ class View:
         self.progress: Progress | None = None
         self.failure: Failed | None = None
         self.marked: dict[str, Setting] = {}
+        self.measuring: Setting | None = None
+        self.waiting: list[Setting] = []
+        self.saved: Saved | None = None
         self.plan: PlanMade | None = None
         self.start: StartBegan | None = None
         self.cooling: CoolingDown | None = None
@@ -83,6 +87,17 @@ class View:
         if self.server.state in (ServerState.READY, ServerState.RUNNING):
             return parse_setting(self.server.setting)
         return None
+
+    def mark(self, setting: Setting) -> str:
+        """One letter of a cell: A or B of a comparison, + waits, p the saved profile, ? stale."""
+        for letter, marked in self.marked.items():
+            if marked == setting:
+                return letter.upper()
+        if setting in self.waiting:
+            return "+"
+        if self.saved is not None and self.saved.setting == setting:
+            return "?" if self.saved.changes else "p"
+        return ""
 
     @property
     def memory_parts(self) -> MemoryParts | None:

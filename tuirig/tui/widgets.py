@@ -95,7 +95,8 @@ class SettingGrid(Panel, can_focus=True):
         """Head and rows; the last ones while nothing has changed, since a frame asks every time."""
         marked = tuple(view.marked.items())
         board = view.board.cells()
-        state = (width, height, board, view.cursor, view.running, marked, view.predicted)
+        marks = (marked, tuple(view.waiting), view.saved)
+        state = (width, height, board, view.cursor, view.running, marks, view.predicted)
         if self._drawn is None or self._drawn[0] != state:
             self._drawn = (state, grid.grid(view, width, height))
         return self._drawn[1]

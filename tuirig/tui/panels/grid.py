@@ -15,7 +15,7 @@ from tuirig.tui.view import View
 
 #: Cell widths to choose from, the first where all columns fit.
 CELLS = (8, 7)
-LEGEND = "* best   ● running   ! failed   ~ predicted   · not measured"
+LEGEND = "* best  ● running  ! failed  ~ predicted  + waits  p saved  ? stale"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def grid(view: View, cells: int, height: int) -> list[Line]:
             setting = view.at(row, column)
             cell = board.get(setting) if setting is not None else None
             chosen = setting is not None and setting == view.cursor
-            letter = next((key.upper() for key, one in view.marked.items() if one == setting), "")
+            letter = view.mark(setting) if setting is not None else ""
             look = Look(view.running == setting, chosen, letter, view.predicted.get(str(setting)))
             first, second = draw(cell, look, part.cell)
             top.append(first)
@@ -93,7 +93,7 @@ def _head(length: int | None) -> str:
 
 @dataclass(frozen=True)
 class Look:
-    """What a cell shows beside its own figures. letter: marked as A or B. predicted: tok/s."""
+    """What a cell shows beside its own figures. letter: its mark. predicted: tok/s."""
 
     running: bool = False
     chosen: bool = False
@@ -156,7 +156,29 @@ def comparison(view: View, cells: int) -> list[Line]:
 
 def details(view: View, refusal: str, cells: int) -> list[Line]:
     """What is known of the chosen cell, in words; the first line says the most."""
-    return [*comparison(view, cells), *_cell_details(view, refusal, cells)]
+    return [
+        *comparison(view, cells),
+        *_cell_details(view, refusal, cells),
+        *_saved_details(view, cells),
+    ]
+
+
+def _saved_details(view: View, cells: int) -> list[Line]:
+    """What the saved profile says, at its cell; what has changed since, if anything has."""
+    saved = view.saved
+    if saved is None or saved.setting != view.cursor:
+        return []
+    evidence = saved.profile.evidence
+    words = [f"saved profile ({saved.profile.source}): {figures.rate(evidence.tok_s)} tok/s"]
+    if evidence.gain is not None:
+        words.append(f"{figures.gain(evidence.gain)} of none")
+    if evidence.when:
+        words.append(evidence.when[:10])
+    lines = [line(Span("p ", "accent"), Span(" · ".join(words), "dim"))]
+    if saved.changes:
+        changed = f"stale: {'; '.join(saved.changes)} · t tunes again"
+        lines += [line(Span("? ", "warn"), Span(row, "warn")) for row in wrap(changed, cells - 2)]
+    return [cut(one, cells) for one in lines]
 
 
 def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
