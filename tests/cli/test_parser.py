@@ -20,6 +20,7 @@ def test_help_names_every_command(run: Commands) -> None:
     assert tuple(COMMANDS) == (
         "open", "demo", "rigs", "rig", "measure", "tune", "ab", "speed", "runs", "report",
         "compare", "serve", "stop", "profiles", "inspect", "fetch", "repack", "doctor",
+        "completion", "help",
     )  # fmt: skip
     for name in COMMANDS:
         assert f"\n    {name} " in text
@@ -35,6 +36,21 @@ def test_every_command_has_help(run: Commands, words: tuple[str, ...]) -> None:
     assert ran.code == ExitCode.OK
     assert ran.stdout.startswith(f"usage: tuirig {' '.join(words)} ")
     assert ran.stderr == ""
+    assert max(map(len, ran.stdout.splitlines())) <= 80
+    assert run("help", *words).stdout == ran.stdout
+
+
+def test_help_of_all_of_it(run: Commands) -> None:
+    text = run("help").stdout
+    assert text == run("--help").stdout
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("words", [("tun",), ("rig", "chek"), ("tune", "x")], ids=" ".join)
+def test_help_of_a_command_that_is_not_there(run: Commands, words: tuple[str, ...]) -> None:
+    ran = run("help", *words)
+    assert ran.code == ExitCode.USAGE
+    assert f"there is no command '{' '.join(words)}'" in ran.stderr
 
 
 def test_version(run: Commands) -> None:

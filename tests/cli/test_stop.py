@@ -43,7 +43,11 @@ def test_nothing_to_stop(run: Commands) -> None:
 def test_a_server_that_went_on_is_ended(run: Commands, kept: Kept) -> None:
     assert is_alive(kept.pid)
     assert kept.key_file.exists()
-    assert run("stop", "another-rig").stdout.startswith("no server")
+    assert run("stop", "demo-gemma4").stdout.startswith("no server")
+    unknown = run("stop", "another-rig")
+    assert unknown.code == ExitCode.MISSING
+    assert "no rig and no server is called another-rig" in unknown.stderr
+    assert "tiny-gemma4" in unknown.stderr
     assert is_alive(kept.pid)
     ran = run("stop", "tiny-gemma4")
     assert ran.code == ExitCode.OK

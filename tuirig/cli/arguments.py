@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from typing import Any
 
 RIG_HELP = "a rig's name, or the path of a rig file"
 SETTING_HELP = "drafter:length and knobs, e.g. q4_0:2, inside:3,p_min=0.3, ngram:8; or none"
+
+
+WIDTH = 80
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help at most 80 columns wide: paragraphs are filled, lists and examples stay as written."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=WIDTH, max_help_position=26)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(
+            paragraph
+            if any(line.startswith(" ") for line in paragraph.split("\n"))
+            else textwrap.fill(paragraph, WIDTH)
+            for paragraph in text.strip("\n").split("\n\n")
+        )
 
 
 def add_command(
@@ -17,7 +36,7 @@ def add_command(
         name,
         help=help,
         description=about,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     parser.set_defaults(module=f"tuirig.cli.{module}")

@@ -74,6 +74,7 @@ found. A file with an error is listed with it and does not hide the others.
 """,
         "rigs",
     )
+    parser.add_argument("--names", action="store_true", help="only the names, one a line")
     json_flag(parser)
 
 
@@ -157,7 +158,7 @@ that is not proven.
 
 examples:
   tuirig measure demo-gemma4 --setting q4_0:2
-  tuirig measure my-card --setting q8_0:3 --prompts 36 --tokens 256 --json > q8_0-3.json
+  tuirig measure my-card --setting q8_0:3 --prompts 36 --json > q8_0-3.json
   tuirig measure my-card --setting none --prompt-file prompts.txt
 """,
         "measure",
@@ -334,9 +335,9 @@ nothing is written: FILE is compared with the snapshot, and the exit code is 1 i
 exact. Needs numpy (pip install 'tuirig[repack]').
 
 examples:
-  tuirig repack ~/gemma-4-E2B-assistant drafter-q8_0.gguf drafter-q4_0.gguf
-  tuirig repack ~/gemma-4-E2B-assistant drafter-q8_0.gguf drafter-bf16.gguf --bf16
-  tuirig repack ~/gemma-4-E2B-assistant --verify drafter-q4_0.gguf --json
+  tuirig repack ~/assistant drafter-q8_0.gguf drafter-q4_0.gguf
+  tuirig repack ~/assistant drafter-q8_0.gguf drafter-bf16.gguf --bf16
+  tuirig repack ~/assistant --verify drafter-q4_0.gguf --json
 """,
         "repack",
     )
@@ -369,6 +370,44 @@ fail, with the next step. The exit code is 4 if a line fails.
         "doctor",
     )
     json_flag(parser)
+
+
+def add_completion(commands: Any) -> None:
+    """`tuirig completion`."""
+    parser = add_command(
+        commands,
+        "completion",
+        "print a script that completes commands in a shell",
+        """\
+Print a script that completes commands, their options and the names of rigs. Put it where
+the shell looks for it, or read it in the shell's own start file.
+
+examples:
+  source <(tuirig completion bash)
+  tuirig completion zsh > ~/.zfunc/_tuirig
+  tuirig completion fish > ~/.config/fish/completions/tuirig.fish
+""",
+        "completion",
+    )
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"))
+
+
+def add_help(commands: Any) -> None:
+    """`tuirig help`."""
+    parser = add_command(
+        commands,
+        "help",
+        "explain a command",
+        """\
+Explain a command, as `tuirig COMMAND --help` does; without a command, tuirig itself.
+
+examples:
+  tuirig help tune
+  tuirig help rig check
+""",
+        "help",
+    )
+    parser.add_argument("words", metavar="COMMAND", nargs="*", help="the command")
 
 
 def _temperature(text: str) -> float:

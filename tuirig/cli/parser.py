@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tuirig import __version__
-from tuirig.errors import ExitCode
+from tuirig.errors import ExitCode, TuirigError
 
 if TYPE_CHECKING:
     import argparse
@@ -36,6 +36,8 @@ COMMANDS = {
     "fetch": "commands",
     "repack": "commands",
     "doctor": "commands",
+    "completion": "commands",
+    "help": "commands",
 }
 
 ABOUT = """\
@@ -84,6 +86,33 @@ def usage() -> str:
     return _parser(()).format_usage().rstrip()
 
 
+def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of a command, of all of them for no words. Raises TuirigError if there is none."""
+    parser = _parser(COMMANDS)
+    for count, word in enumerate(words, 1):
+        found = parsers_below(parser).get(word)
+        if found is None:
+            raise TuirigError(
+                f"there is no command {' '.join(words[:count])!r}",
+                hint=f"one of: {', '.join(parsers_below(parser)) or 'none below this one'}",
+                exit_code=ExitCode.USAGE,
+            )
+        parser = found
+    return parser
+
+
+def parsers_below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of a command's own commands, by name."""
+    import argparse
+
+    return {
+        name: below
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for name, below in action.choices.items()
+    }
+
+
 def _is_rig(word: str) -> bool:
     return not word.startswith("-") and word not in COMMANDS
 
@@ -91,12 +120,14 @@ def _is_rig(word: str) -> bool:
 def _parser(wanted: Iterable[str]) -> argparse.ArgumentParser:
     import argparse
 
+    from tuirig.cli.arguments import Help
+
     parser = argparse.ArgumentParser(
         prog="tuirig",
         usage="tuirig [RIG]\n       tuirig COMMAND ...",
         description=ABOUT,
         epilog=f"{EXAMPLES}\n{_exit_codes()}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"tuirig {__version__}")

@@ -13,7 +13,9 @@ from tuirig.runs.catalog import FoundRig, Listing, lacks, list_rigs
 def run(options: argparse.Namespace) -> int:
     """List every rig; a broken file is listed with its error."""
     listings = list_rigs()
-    if options.json:
+    if options.names:
+        answer("\n".join(listing.name for listing in listings))
+    elif options.json:
         answer_json({"rigs": [_entry(listing) for listing in listings]})
     else:
         answer("\n".join(_table(listings)))

@@ -6,7 +6,7 @@ import argparse
 
 from tuirig.cli import signals
 from tuirig.cli.output import answer, say
-from tuirig.errors import ExitCode
+from tuirig.errors import ExitCode, MissingError
 
 
 def run(options: argparse.Namespace) -> int:
@@ -16,8 +16,16 @@ def run(options: argparse.Namespace) -> int:
 
 async def _stop(rig: str | None) -> int:
     from tuirig.hosts.remembered import remembered_servers
+    from tuirig.runs.catalog import list_rigs
     from tuirig.runs.serving import end, leftovers
 
+    labels = {server.label for server in remembered_servers()}
+    known = labels | {listing.name for listing in list_rigs()}
+    if rig is not None and rig not in known:
+        raise MissingError(
+            f"no rig and no server is called {rig}",
+            hint=f"servers of tuirig: {', '.join(sorted(labels)) or 'none'}; tuirig rigs",
+        )
     ended = 0
     for server in leftovers(rig):
         say(f"ending {server.label}: process {server.pid}, port {server.port}")
