@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.cli.support import Commands
@@ -23,7 +25,7 @@ def test_help_names_every_command(run: Commands) -> None:
         "completion", "help",
     )  # fmt: skip
     for name in COMMANDS:
-        assert f"\n    {name} " in text
+        assert re.search(rf"^    {name}\s", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
