@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 
 
@@ -69,14 +69,6 @@ class TuirigError(Exception):
         if self.hint:
             lines.append(f"next: {self.hint}")
         return "\n".join(lines)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean "name"?` for the known word nearest to a misspelt one, else ""."""
-    from difflib import get_close_matches  # needed after a mistake only
-
-    close = get_close_matches(word, list(known), 1)
-    return f'; did you mean "{close[0]}"?' if close else ""
 
 
 class FileError(TuirigError):

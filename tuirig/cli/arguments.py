@@ -13,7 +13,7 @@ SETTING_HELP = "drafter:length and knobs, e.g. q4_0:2, inside:3,p_min=0.3, ngram
 WIDTH = 80
 
 
-class Help(HelpFormatter):
+class Help(argparse.RawDescriptionHelpFormatter):
     """Help at most 80 columns wide: paragraphs are filled, lists and examples stay as written."""
 
     def __init__(self, prog: str) -> None:
@@ -26,30 +26,6 @@ class Help(HelpFormatter):
             else textwrap.fill(paragraph, WIDTH)
             for paragraph in text.strip("\n").split("\n\n")
         )
-
-WIDEST = 80
-
-
-class HelpFormatter(argparse.HelpFormatter):
-    """At most 80 columns; text is filled by paragraphs, those with indented lines stay."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=min(shutil.get_terminal_size().columns, WIDEST))
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return filled(text, width)
-
-
-def filled(text: str, width: int) -> str:
-    """Paragraphs of text in lines of this width; one with an indented line stays as it is."""
-    import textwrap
-
-    return "\n\n".join(
-        paragraph
-        if "\n " in paragraph
-        else textwrap.fill(paragraph, width, break_long_words=False, break_on_hyphens=False)
-        for paragraph in text.strip("\n").split("\n\n")
-    )
 
 
 def add_command(

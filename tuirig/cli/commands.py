@@ -6,14 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from tuirig.cli.arguments import (
-    RIG_HELP,
-    SETTING_HELP,
-    HelpFormatter,
-    add_command,
-    json_flag,
-    whole,
-)
+from tuirig.cli.arguments import RIG_HELP, SETTING_HELP, add_command, json_flag, whole
 
 
 def add_open(commands: Any) -> None:
@@ -91,7 +84,6 @@ def add_rig(commands: Any) -> None:
         "rig",
         help="new, discover: write a rig file; check: say what would run",
         description="Write a rig file to start from, find one, or say what a rig would run.",
-        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -416,44 +408,6 @@ examples:
         "help",
     )
     parser.add_argument("words", metavar="COMMAND", nargs="*", help="the command")
-
-
-def add_help(commands: Any) -> None:
-    """`tuirig help`."""
-    parser = add_command(
-        commands,
-        "help",
-        "print the manual page of a command",
-        """\
-Print all there is to say about a command: what it does, its options, examples and the exit
-codes. Without a command, about tuirig as a whole.
-
-examples:
-  tuirig help measure
-  tuirig help rig check
-""",
-        "help",
-    )
-    parser.add_argument("words", metavar="COMMAND", nargs="*", help="e.g. measure, or rig check")
-
-
-def add_completion(commands: Any) -> None:
-    """`tuirig completion`."""
-    parser = add_command(
-        commands,
-        "completion",
-        "print a script with which a shell completes tuirig",
-        """\
-Print a script that completes commands, options, their values and the names of your rigs.
-
-examples:
-  eval "$(tuirig completion bash)"        in ~/.bashrc
-  eval "$(tuirig completion zsh)"         in ~/.zshrc, after compinit
-  tuirig completion fish | source         in ~/.config/fish/config.fish
-""",
-        "completion",
-    )
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 
 
 def _temperature(text: str) -> float:

@@ -6,7 +6,7 @@ built.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -111,28 +111,6 @@ def parsers_below(parser: argparse.ArgumentParser) -> dict[str, argparse.Argumen
         if isinstance(action, argparse._SubParsersAction)
         for name, below in action.choices.items()
     }
-
-
-def parser_of(words: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """The parser of a command (of the whole program for none). Raises TuirigError."""
-    parser = _parser(words[:1] if words and words[0] in COMMANDS else COMMANDS)
-    for word in words:
-        known = subcommands(parser)
-        if word not in known:
-            close = did_you_mean(word, known)
-            raise TuirigError(
-                f"{parser.prog} has no command {word!r}{close}",
-                hint=f"{parser.prog} --help",
-                exit_code=ExitCode.USAGE,
-            )
-        parser = known[word]
-    return parser
-
-
-def subcommands(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    """The parsers of a parser's commands by name; argparse has no public way to them."""
-    group = parser._subparsers
-    return group._group_actions[0].choices if group is not None else {}  # type: ignore[return-value]
 
 
 def _is_rig(word: str) -> bool:
