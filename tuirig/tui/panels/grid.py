@@ -15,7 +15,7 @@ from tuirig.tui.view import View
 
 #: Cell widths to choose from, the first where all columns fit.
 CELLS = (8, 7)
-LEGEND = "* best  ● running  ! failed  ~ predicted  + waits  p saved  ? stale"
+LEGEND = ("* best", "● running", "! failed", "~ predicted", "+ waits", "p saved", "? stale")
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,9 @@ def draw(cell: Cell | None, look: Look, size: int) -> tuple[Span, Span]:
         low = "" if cell.setting == NONE else f"{figures.gain(cell.gain)} "
         low = f"{mark}{low}" if cell.best else low
         role = "best" if cell.best else tone(cell)
-    low = low.rjust(size - len(look.letter))
-    return _pad(top, role + extra, size), _pad(f"{look.letter}{low}", (role or "dim") + extra, size)
+    # A mark stands at the left of the second line, or below the dot where that line is empty.
+    low = f"{look.letter}{low:>{size - len(look.letter)}}" if low else f"{look.letter} "
+    return _pad(top, role + extra, size), _pad(low, (role or "dim") + extra, size)
 
 
 def tone(cell: Cell) -> str:

@@ -52,9 +52,20 @@ def details(view: View, refusal: str, command: str, cells: int, height: int) -> 
     if len(rows) > left:
         rows = [*rows[: left - 1], f"{rows[left - 1][: cells - 2]} …"]
     lines = [*words, *(line(Span(row, "dim")) for row in rows)]
-    if len(lines) + 2 <= height:
-        lines += [()] * (height - len(lines) - 1) + [line(Span(LEGEND, "dim"))]
+    legend = _legend(cells)
+    if len(lines) + 1 + len(legend) <= height:
+        lines += [()] * (height - len(lines) - len(legend)) + legend
     return lines
+
+
+def _legend(cells: int) -> list[Line]:
+    """What the marks mean; a mark and its word stay together."""
+    rows = [""]
+    for part in LEGEND:
+        if rows[-1] and len(rows[-1]) + 2 + len(part) > cells:
+            rows.append("")
+        rows[-1] += f"  {part}" if rows[-1] else part
+    return [line(Span(row, "dim")) for row in rows]
 
 
 def brief(command: str) -> str:
