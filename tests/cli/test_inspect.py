@@ -6,6 +6,7 @@ from tests.cli.support import Commands
 from tests.files import shapes
 from tuirig import locations
 from tuirig.errors import ExitCode
+from tuirig.hosts.programs import find_program
 from tuirig.rigs.parse import parse_rig
 
 
@@ -66,6 +67,7 @@ def test_inspect_a_damaged_file(run: Commands, tmp_path: Path) -> None:
 def test_discover_lists_and_writes(run: Commands, demo_files: Path, tmp_path: Path) -> None:
     ran = run("rig", "discover", str(demo_files))
     assert ran.code == ExitCode.OK
+    assert ran.stdout.endswith(f"write it: tuirig rig discover {demo_files} --write gemma4\n")
     table = [line.split()[:2] for line in ran.stdout.splitlines()]
     assert ["gemma4", "gemma4.gguf"] in table
     assert ["qwen35", "qwen35.gguf"] in table
@@ -78,6 +80,8 @@ def test_discover_lists_and_writes(run: Commands, demo_files: Path, tmp_path: Pa
     path = locations.rigs_folder() / "gemma4.toml"
     assert written.stdout == f"{path}\n"
     assert path.read_text() == offers["gemma4"]["toml"]
+    program = parse_rig(path.read_text()).server.program
+    assert find_program(program) is not None, "the starter names a program that is there"
     target = parse_rig(path.read_text()).target.path
     assert target is not None
     assert Path(target).expanduser() == demo_files / "gemma4.gguf"

@@ -27,7 +27,7 @@ def test_an_error_in_a_file_names_file_line_and_key(run: Commands) -> None:
     (folder / "mine.toml").write_text('name = "mine"\ncrad = "cpu"\n')
     ran = run("rig", "check", "mine")
     assert ran.code == ExitCode.BAD_FILE
-    assert f"{folder / 'mine.toml'}:2: crad: unknown key" in ran.stderr
+    assert f"{folder / 'mine.toml'}:2: crad: unknown key; did you mean card?" in ran.stderr
 
 
 def test_an_unexpected_error_is_one_line_and_a_log(

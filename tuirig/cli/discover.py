@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tuirig.cards.detect import CPU, list_cards
 from tuirig.cli.narration import Narrator
 from tuirig.cli.output import answer, answer_json, columns, say
+from tuirig.cli.program import starting_program, tell_of
 from tuirig.errors import ExitCode, MissingError
 from tuirig.events import Progress
 from tuirig.files.discovery import Found, Offer, discover, rig_text, usual_folders
@@ -28,19 +30,21 @@ def run(options: argparse.Namespace) -> int:
     found = _look((*given, *usual_folders()))
     first = list_cards()[0]
     card = CPU if first.kind == CPU else first.name
+    program = starting_program()
     if options.write:
-        offer = _chosen(found, options.write)
-        path = write_new(options.write, rig_text(offer, options.write, card))
+        offer = _chosen(found, options.write, options.folders)
+        path = write_new(options.write, rig_text(offer, options.write, card, program))
         if options.json:
             answer_json({"written": str(path)})
         else:
             answer(str(path))
+            tell_of(program)
             say(f"next: tuirig rig check {options.write}")
         return ExitCode.OK
     if options.json:
-        answer_json(_document(found, card))
+        answer_json(_document(found, card, program))
     else:
-        answer("\n".join(_report(found, card)))
+        answer("\n".join(_report(found, card, program, options.folders)))
     return ExitCode.OK
 
 
@@ -59,7 +63,7 @@ def _look(folders: tuple[Path, ...]) -> Found:
         narrator.close()
 
 
-def _chosen(found: Found, name: str) -> Offer:
+def _chosen(found: Found, name: str, folders: Sequence[str]) -> Offer:
     """The offer of that name, or the only one under whatever name."""
     for offer in found.offers:
         if offer.name == name:
@@ -69,13 +73,20 @@ def _chosen(found: Found, name: str) -> Offer:
     raise MissingError(
         f"no rig {name!r} is offered",
         evidence=[offer.name for offer in found.offers],
-        hint="tuirig rig discover --write with one of these names"
+        hint=f"{_command(folders)} --write with one of these names"
         if found.offers
         else "name the folder of your models: tuirig rig discover DIR",
     )
 
 
-def _document(found: Found, card: str) -> dict[str, object]:
+def _command(folders: Sequence[str]) -> str:
+    """The same look again, as it is typed."""
+    return shlex.join(
+        ("tuirig", "rig", "discover", *map(os.path.abspath, map(os.path.expanduser, folders)))
+    )
+
+
+def _document(found: Found, card: str, program: str) -> dict[str, object]:
     return {
         "folders": [str(folder) for folder in found.folders],
         "offers": [
@@ -91,7 +102,7 @@ def _document(found: Found, card: str) -> dict[str, object]:
                     }
                     for drafter in offer.drafters
                 ],
-                "toml": rig_text(offer, offer.name, card),
+                "toml": rig_text(offer, offer.name, card, program),
             }
             for offer in found.offers
         ],
@@ -100,7 +111,7 @@ def _document(found: Found, card: str) -> dict[str, object]:
     }
 
 
-def _report(found: Found, card: str) -> Iterator[str]:
+def _report(found: Found, card: str, program: str, folders: Sequence[str]) -> Iterator[str]:
     looked = ", ".join(map(str, found.folders)) or "no folder: none of the usual ones is there"
     yield f"looked through {looked}"
     yield ""
@@ -125,6 +136,6 @@ def _report(found: Found, card: str) -> Iterator[str]:
     if found.offers:
         first = found.offers[0]
         yield ""
-        yield rig_text(first, first.name, card).rstrip()
+        yield rig_text(first, first.name, card, program).rstrip()
         yield ""
-        yield f"write it: tuirig rig discover --write {first.name}"
+        yield f"write it: {_command(folders)} --write {first.name}"

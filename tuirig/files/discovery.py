@@ -106,7 +106,7 @@ def discover(folders: Iterable[Path], on_file: Callable[[Path], None] = lambda p
     return Found(there, offers, alone, tuple(unusable))
 
 
-def rig_text(offer: Offer, name: str, card: str) -> str:
+def rig_text(offer: Offer, name: str, card: str, program: str = "llama-server") -> str:
     """A rig file for an offer. card: what stands in it for the card, "cpu" for none.
 
     Raises FileError if it would not read back.
@@ -131,7 +131,8 @@ def rig_text(offer: Offer, name: str, card: str) -> str:
         if drafter.model is not None:
             lines.append(f"path = {_path(drafter.model)}")
         lines.append("")
-    lines += ["[server]", 'program = "llama-server"', f"args = {json.dumps(args)}", ""]
+    lines += ["[server]", f"program = {json.dumps(program, ensure_ascii=False)}"]
+    lines += [f"args = {json.dumps(args)}", ""]
     text = "\n".join(lines)
     parse_rig(text, name)
     return text

@@ -65,12 +65,17 @@ def unknown_rig(reference: str, also: Iterable[str] = ()) -> MissingError:
     )
 
 
-def write_starter(name: str, card: str = "cpu") -> Path:
+def write_starter(name: str, card: str = "cpu", program: str = "llama-server") -> Path:
     """Write a commented rig file to fill in; its path. card: what stands in it for the card.
 
     Raises what `write_new` raises.
     """
-    return write_new(name, _STARTER.format(name=name, card=json.dumps(card)))
+    return write_new(name, _starter(name, card, program))
+
+
+def _starter(name: str, card: str, program: str) -> str:
+    quoted = json.dumps(program, ensure_ascii=False) + " "
+    return _STARTER.format(name=name, card=json.dumps(card), program=quoted)
 
 
 def write_new(name: str, text: str) -> Path:
@@ -156,7 +161,7 @@ args = ["-ngld", "all"]                # extra arguments for this drafter only
 # type = "ngram-simple"
 
 [server]
-program = "llama-server"               # a name on PATH, or a path
+program = {program:<29}# a name on PATH, or a path
 # -c and -ngl are needed; tuirig itself sets the port, the models, the drafting and the log.
 args = ["-ngl", "99", "-c", "8192", "-ctk", "f16", "-ctv", "f16", "-fa", "on"]
 

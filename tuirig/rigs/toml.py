@@ -52,17 +52,20 @@ def convert(data: dict[str, Any], kind: type[T], path: str, lines: TomlLines) ->
     try:
         return msgspec.convert(data, kind, strict=True)
     except msgspec.ValidationError as error:
-        raise _schema_error(error, path, lines) from None
+        raise _schema_error(error, kind, path, lines) from None
 
 
-def _schema_error(error: msgspec.ValidationError, path: str, lines: TomlLines) -> FileError:
+def _schema_error(
+    error: msgspec.ValidationError, kind: Any, path: str, lines: TomlLines
+) -> FileError:
     message, _, where = str(error).partition(" - at `")
     key = where.rstrip("`").removeprefix("$").replace("[...]", "").lstrip(".")
     line = lines.of(key)
     unknown = re.match(r"Object contains unknown field `(.*)`", message)
     missing = re.match(r"Object missing required field `(.*)`", message)
     if unknown:
-        key, message = f"{key}.{unknown[1]}".lstrip("."), "unknown key"
+        message = f"unknown key{_did_you_mean(unknown[1], _keys_in(kind, key))}"
+        key = f"{key}.{unknown[1]}".lstrip(".")
         line = lines.of(key)
     elif missing:
         key, message = f"{key}.{missing[1]}".lstrip("."), "this key is missing"
@@ -70,6 +73,29 @@ def _schema_error(error: msgspec.ValidationError, path: str, lines: TomlLines) -
         message = "expected 64 hexadecimal digits in lower case"
     message = re.sub(r"`(\w+)(?: \| null)?`", lambda word: _KINDS.get(word[1], word[0]), message)
     return FileError(path, message[:1].lower() + message[1:], line=line, key=key)
+
+
+def _did_you_mean(word: str, known: list[str]) -> str:
+    from difflib import get_close_matches  # rigs are read at every start
+
+    close = get_close_matches(word, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _keys_in(kind: Any, key: str) -> list[str]:
+    """The keys of the struct that stands at a key, e.g. `drafter[0]`."""
+    from msgspec import inspect
+
+    place: inspect.Type = inspect.type_info(kind)
+    for name in re.findall(r"[^.\[\]]+", re.sub(r"\[[^\]]*\]", "", key)):
+        fields = place.fields if isinstance(place, inspect.StructType) else ()
+        place = next((field.type for field in fields if field.encode_name == name), place)
+        if isinstance(place, inspect.UnionType):
+            place = next((one for one in place.types if isinstance(one, inspect.StructType)), place)
+        if isinstance(place, inspect.VarTupleType | inspect.ListType):
+            place = place.item_type
+    fields = place.fields if isinstance(place, inspect.StructType) else ()
+    return [field.encode_name for field in fields]
 
 
 def _strings(value: Any, key: str) -> Iterator[tuple[str, str]]:
