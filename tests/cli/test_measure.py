@@ -13,6 +13,7 @@ from tuirig.errors import ExitCode
 from tuirig.files.profiles import find_profile
 from tuirig.records import Reply
 from tuirig.rigs.schema import Drafter, Rig
+from tuirig.runs import fitting
 
 PROMPTS, TOKENS = 2, 48
 SHORT = ("--prompts", str(PROMPTS), "--tokens", str(TOKENS))
@@ -124,14 +125,19 @@ def test_people_see_progress_and_a_table_and_stdout_stays_empty(
     assert not any("\r" in line or "\x1b" in line for line in lines)
 
 
-def test_a_drafter_with_another_vocabulary_is_not_proven(
-    run: Commands, rigs: dict[str, Rig], smollm2_files: Path
+def test_a_drafter_with_another_vocabulary_is_refused_by_headers_and_by_the_proof(
+    run: Commands, rigs: dict[str, Rig], smollm2_files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Drafter(
         format="other", type="draft-simple", path=str(smollm2_files / "smollm2-q4_0.gguf")
     )
     save_rig(msgspec.structs.replace(rigs["tiny-gemma4"], drafter=(other,)))
-    ran = run("measure", "tiny-gemma4", "--setting", "other:2", *SHORT, "--json")
+    words = ("measure", "tiny-gemma4", "--setting", "other:2", *SHORT, "--json")
+    refused = run(*words)
+    assert (refused.code, refused.stdout) == (ExitCode.BAD_FILE, "")
+    # A pair that headers can't tell apart is still caught by the server's own word.
+    monkeypatch.setattr(fitting, "require_fit", lambda *_: None)
+    ran = run(*words)
     assert ran.code == ExitCode.NOT_PROVEN
     found = measurement(ran.stdout)
     assert (found.valid, found.drafting_proven, found.tok_s) == (False, False, None)

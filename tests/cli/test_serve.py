@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import httpx2
+import msgspec
 import psutil
 import pytest
 
@@ -229,3 +230,18 @@ def test_a_closed_terminal_ends_serve_and_its_server(rig: Rig) -> None:
             raise AssertionError("serve outlived its terminal") from None
     assert code == ExitCode.HANGUP
     assert not is_alive(pid)
+
+
+@pytest.mark.parametrize("command", ["serve", "measure"])
+def test_a_drafter_that_does_not_fit_is_refused_before_a_start(
+    run: Commands, tiny_gemma4_rig: Rig, command: str
+) -> None:
+    first = msgspec.structs.replace(tiny_gemma4_rig.drafter[0], type="draft-simple")
+    rig = msgspec.structs.replace(tiny_gemma4_rig, drafter=(first,))
+    save_rig(rig)
+    ran = run(command, rig.name, "--setting", f"{first.row}:1")
+    assert ran.code == ExitCode.BAD_FILE
+    assert f"{first.row}:1 can't run: " in ran.stderr
+    assert "next: its type is draft-mtp" in ran.stderr
+    assert pid_file() is None
+    assert not locations.log_path(rig.name).exists()

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.files import shapes
+from tuirig.errors import ExitCode, TuirigError
 from tuirig.files.models import rig_files
 from tuirig.records import Reading
 from tuirig.rigs.schema import Drafter, ModelFile, Rig, Server, Tune
@@ -13,6 +14,7 @@ from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.fitting import (
     Unfit,
     forecast_setting,
+    require_fit,
     rig_models,
     row_memories,
     setting_memory,
@@ -50,6 +52,18 @@ def test_wrong_pairs_and_types_are_found(rig: Rig, tmp_path: Path) -> None:
     assert "made for a target of width 1536" in found["e2b"].reason
     assert found["plain"].next_step == "its type is draft-mtp"
     assert found["inside"].reason == "target.gguf has no MTP head inside"
+
+
+def test_a_setting_that_does_not_fit_is_refused(rig: Rig, tmp_path: Path) -> None:
+    files = rig_files(rig, tmp_path)
+    for setting in (NONE, Setting("q8_0", 1), Setting("ngram", 3)):
+        require_fit(rig, files, setting)
+    with pytest.raises(TuirigError, match=r"e2b:1 can't run: .*width 1536") as caught:
+        require_fit(rig, files, Setting("e2b", 1))
+    assert caught.value.exit_code == ExitCode.BAD_FILE
+    with pytest.raises(TuirigError, match="plain:1 can't run") as caught:
+        require_fit(rig, files, Setting("plain", 1))
+    assert caught.value.hint == "its type is draft-mtp"
 
 
 def test_a_damaged_target_concerns_every_row(rig: Rig, tmp_path: Path) -> None:

@@ -126,6 +126,16 @@ async def test_saving_over_a_profile_shows_the_difference(
     assert not any(line.startswith("model.") for line in shown)
 
 
+async def test_saving_over_a_profile_of_another_model_says_so(
+    tiny_gemma4_rig: Rig, tmp_path: Path
+) -> None:
+    profile = await profile_of(tiny_gemma4_rig, tmp_path, Q4_0, REPLIES, [])
+    assert not saving.preview(profile, profile).startswith("replaces")
+    model = msgspec.structs.replace(profile.model, sha256="0" * 64)
+    shown = saving.preview(profile, msgspec.structs.replace(profile, model=model))
+    assert shown.startswith("replaces the profile of another model: target gemma4.gguf: sha256")
+
+
 async def test_nothing_measured_is_nothing_to_save(tiny_gemma4_rig: Rig, tmp_path: Path) -> None:
     with pytest.raises(TuirigError, match="no reply with a known speed"):
         await profile_of(tiny_gemma4_rig, tmp_path, Q4_0, (), [])

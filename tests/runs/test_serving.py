@@ -5,10 +5,10 @@ import pytest
 
 from tuirig.errors import MissingError, TuirigError
 from tuirig.files.profiles import write_profile
-from tuirig.records import CardInfo
+from tuirig.records import CardInfo, FileIdentity
 from tuirig.rigs.profile import Evidence, Profile, ProfileCard, ProfileDrafter, ProfileModel
 from tuirig.rigs.schema import Drafter, ModelFile, Rig, Server
-from tuirig.runs.serving import profile_for, setting_of
+from tuirig.runs.serving import of_another_model, profile_for, setting_of
 
 CARD = CardInfo(kind="nvidia", name="Some Card", memory_mib=8192)
 RIG = Rig(
@@ -49,6 +49,24 @@ def test_another_profile_is_not_taken(other: dict[str, object]) -> None:
     with pytest.raises(MissingError, match="no profile is saved for target") as caught:
         profile_for(RIG, CARD)
     assert "tuirig measure mine" in caught.value.hint
+
+
+def test_a_profile_of_another_file_of_that_name_is_not_taken() -> None:
+    model = msgspec.structs.replace(PROFILE.model, size=1000, sha256="a" * 64)
+    profile = msgspec.structs.replace(PROFILE, model=model)
+    write_profile(profile)
+    same = FileIdentity(file=model.file, size=1000, sha256="a" * 64)
+    assert profile_for(RIG, CARD, same) == profile
+    unhashed = msgspec.structs.replace(same, sha256=None)
+    assert profile_for(RIG, CARD, unhashed) == profile
+    for other in (
+        msgspec.structs.replace(same, sha256="b" * 64),
+        msgspec.structs.replace(unhashed, size=1001),
+    ):
+        assert of_another_model(profile, other)
+        with pytest.raises(MissingError, match="no profile is saved for target") as caught:
+            profile_for(RIG, CARD, other)
+        assert "is of another file: target" in caught.value.evidence[0]
 
 
 def test_the_setting_of_a_profile_is_one_of_the_rig() -> None:

@@ -47,7 +47,10 @@ def setting_of(text: str, rig: Rig) -> Setting:
 async def _measure(
     options: argparse.Namespace, found: FoundRig, setting: Setting, prompts: tuple[Prompt, ...]
 ) -> int:
+    import asyncio
+
     from tuirig.cli.company import tell_of_others
+    from tuirig.runs.fitting import require_fit
     from tuirig.runs.measuring import measure_setting
     from tuirig.runs.opening import open_session
 
@@ -56,6 +59,7 @@ async def _measure(
         # The card is read before and after each reply; a look beside the work would cost CPU.
         async with open_session(found, narrator, rate_hz=0) as session:
             await tell_of_others(session.card)
+            await asyncio.to_thread(require_fit, session.rig, session.files, setting)
             outcome = await measure_setting(
                 session,
                 setting,

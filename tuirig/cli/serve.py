@@ -11,6 +11,7 @@ from tuirig.cli.measure import setting_of
 from tuirig.cli.narration import Narrator
 from tuirig.cli.output import say
 from tuirig.errors import ExitCode, MissingError, TuirigError
+from tuirig.rigs.schema import TARGET
 from tuirig.rigs.settings import Setting
 from tuirig.runs.catalog import FoundRig, find_rig
 from tuirig.runs.session import Session
@@ -45,7 +46,10 @@ def _key(path: Path | None) -> tuple[str, str]:
 async def _serve(
     options: argparse.Namespace, found: FoundRig, setting: Setting | None, key: str, source: str
 ) -> int:
+    import asyncio
+
     from tuirig.cli.company import tell_of_others
+    from tuirig.runs.fitting import require_fit
     from tuirig.runs.opening import open_session
 
     narrator = Narrator()
@@ -55,6 +59,7 @@ async def _serve(
         ) as session:
             await tell_of_others(session.card)
             chosen = setting or await _profile_setting(session, options.profile)
+            await asyncio.to_thread(require_fit, session.rig, session.files, chosen)
             say(session.command(chosen).shell())
             await session.restart(chosen)
             assert session.server is not None
@@ -71,15 +76,20 @@ async def _profile_setting(session: Session, reference: str | None) -> Setting:
     """The setting of the named profile, or of the one for this card and model."""
     import asyncio
 
+    from tuirig.files.hashes import identity
     from tuirig.files.profiles import find_profile, fits
-    from tuirig.runs.serving import profile_for, setting_of
+    from tuirig.runs.serving import of_another_model, profile_for, setting_of
 
+    target = await asyncio.to_thread(identity, session.files[TARGET], compute=False)
     if reference is None:
-        profile = await asyncio.to_thread(profile_for, session.rig, session.card.info)
+        profile = await asyncio.to_thread(profile_for, session.rig, session.card.info, target)
         say(f"profile {profile.file_name} ({profile.source}): {profile.setting}")
     else:
         profile = await asyncio.to_thread(find_profile, reference)
         fit = fits(profile, session.card.info)
         if fit != "this card":
             say(f"note: the profile was measured on {profile.card.name} ({fit})")
+        other = of_another_model(profile, target)
+        if other:
+            say(f"note: the profile was measured with another file: {other}")
     return setting_of(profile, session.rig)

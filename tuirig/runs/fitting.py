@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tuirig.cards.detect import CPU
-from tuirig.errors import TuirigError
+from tuirig.errors import ExitCode, TuirigError
 from tuirig.files.forecast import Forecast, forecast, largest_context
 from tuirig.files.gguf_model import Model, read_model
 from tuirig.files.inspection import problems_of
@@ -67,6 +67,22 @@ def rig_models(files: Mapping[str, Path]) -> tuple[dict[str, Model], tuple[Unfit
 def unfit_rows(rig: Rig, models: Mapping[str, Model]) -> tuple[Unfit, ...]:
     """Rows that can't run, by the headers of their files. Blocks on the disk."""
     return tuple(_unfit(rig, models))
+
+
+def require_fit(rig: Rig, files: Mapping[str, Path], setting: Setting) -> None:
+    """Raise TuirigError if a setting can't run by the headers of its files. Blocks on the disk."""
+    drafters = tuple(one for one in rig.drafter if one.row == setting.drafter)
+    rows = {TARGET, *(drafter.row for drafter in drafters)}
+    models, unread = rig_models({row: path for row, path in files.items() if row in rows})
+    alone = msgspec.structs.replace(rig, drafter=drafters)
+    problems = (*unread, *unfit_rows(alone, models))
+    if problems:
+        raise TuirigError(
+            f"{setting} can't run: {problems[0].reason}",
+            evidence=[problem.reason for problem in problems[1:]],
+            hint=problems[0].next_step or f"tuirig rig check {rig.name}",
+            exit_code=ExitCode.BAD_FILE,
+        )
 
 
 def _unfit(rig: Rig, models: Mapping[str, Model]) -> Iterator[Unfit]:

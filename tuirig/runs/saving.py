@@ -24,6 +24,7 @@ from tuirig.rigs.profile import (
 from tuirig.rigs.schema import TARGET, Rig
 from tuirig.rigs.settings import Setting
 from tuirig.rigs.shards import model_name
+from tuirig.runs.serving import of_another_model
 from tuirig.runs.session import Session
 from tuirig.stats.ratio import paired_gain
 
@@ -108,9 +109,13 @@ def preview(profile: Profile, before: Profile | None) -> str:
     if before is None:
         return profiles.profile_text(profile)
     changes = difference(before, profile)
-    return "\n".join(
-        f"{change.key}: {change.old or '–'} -> {change.new or '–'}" for change in changes
-    )
+    lines = [f"{change.key}: {change.old or '–'} -> {change.new or '–'}" for change in changes]
+    model = profile.model
+    target = FileIdentity(file=model.file, size=model.size, sha256=model.sha256)
+    other = of_another_model(before, target)
+    if other:
+        lines.insert(0, f"replaces the profile of another model: {other}")
+    return "\n".join(lines)
 
 
 def save(profile: Profile) -> Path:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from tuirig.errors import ExitCode, MissingError, TuirigError
 from tuirig.files.profiles import all_profiles, fits
 from tuirig.hosts.remembered import RememberedServer, end_remembered, remembered_servers
-from tuirig.records import CardInfo
+from tuirig.records import CardInfo, FileIdentity
 from tuirig.rigs.profile import ALL_KINDS, Profile
 from tuirig.rigs.schema import Rig
 from tuirig.rigs.settings import Setting
+from tuirig.runs.circumstances import file_change
 from tuirig.runs.session import Session, key_path
 from tuirig.runs.staleness import profile_changes
 
@@ -39,11 +40,20 @@ def setting_of(profile: Profile, rig: Rig) -> Setting:
     return setting
 
 
-def profile_for(rig: Rig, card: CardInfo) -> Profile:
+def of_another_model(profile: Profile, target: FileIdentity) -> str:
+    """How a target of a profile's file name is another file, in words; "" if nothing says so."""
+    model = profile.model
+    before = FileIdentity(file=model.file, size=model.size, sha256=model.sha256)
+    return "; ".join(file_change("target", before, target))
+
+
+def profile_for(rig: Rig, card: CardInfo, target: FileIdentity | None = None) -> Profile:
     """The profile of this card and model: one's own before a shipped one. Blocks on the disk.
 
+    target: the rig's file as it is; a profile of another file of that name does not count then.
     Raises MissingError if there is none.
     """
+    others = []
     for file in all_profiles():
         profile = file.content
         if (
@@ -52,9 +62,13 @@ def profile_for(rig: Rig, card: CardInfo) -> Profile:
             and profile.objective == ALL_KINDS
             and fits(profile, card) == "this card"
         ):
-            return profile
+            other = "" if target is None else of_another_model(profile, target)
+            if not other:
+                return profile
+            others.append(f"{profile.file_name} is of another file: {other}")
     raise MissingError(
         f"no profile is saved for {rig.target.label} on {card.name}",
+        evidence=others,
         hint=f"give --setting, or save one: tuirig measure {rig.name} --setting S --save",
     )
 
