@@ -66,6 +66,15 @@ def test_a_first_word_that_is_no_command_is_a_rig_to_open() -> None:
     assert parse([]).rig is None
 
 
+def test_the_look_of_the_screen_stands_before_or_after_the_rig() -> None:
+    for words in (["--theme", "light", "--hz", "10", "x"], ["x", "--theme=light", "--hz=10"]):
+        options = parse(words)
+        assert options.module == "tuirig.cli.screen"
+        assert (options.rig, options.theme, options.hz) == ("x", "light", 10)
+    assert parse(["--hz=30"]).hz == 30
+    assert parse(["demo", "--theme", "ansi"]).theme == "ansi"
+
+
 def test_the_screen_needs_no_parser() -> None:
     assert opens_screen([]) and opens_screen(["3050-e4b"])
     for words in (["rigs"], ["--help"], ["3050-e4b", "x"], ["open", "3050-e4b"]):
@@ -89,6 +98,8 @@ def test_open_takes_a_rig_that_is_called_like_a_command() -> None:
         ["measure", "demo-gemma4", "--sett", "none"],
         ["serve", "demo-gemma4", "--setting", "none", "--profile", "x"],
         ["serve", "demo-gemma4", "--port", "70000"],
+        ["--hz", "31"],
+        ["demo", "--hz", "0"],
         ["rig"],
         ["rig", "check"],
         ["--nonsense"],

@@ -22,10 +22,12 @@ the word is needed for a rig that is called like a command.
 examples:
   tuirig open
   tuirig open rigs.toml
+  tuirig --theme light my-card
 """,
         "screen",
     )
     parser.add_argument("rig", metavar="RIG", nargs="?", help=RIG_HELP)
+    _look(parser)
 
 
 def add_demo(commands: Any) -> None:
@@ -59,6 +61,7 @@ examples:
     parser.add_argument(
         "--make", action="store_true", help="make the files of RIG, or of all three, and end"
     )
+    _look(parser)
 
 
 def add_rigs(commands: Any) -> None:
@@ -408,6 +411,22 @@ examples:
         "help",
     )
     parser.add_argument("words", metavar="COMMAND", nargs="*", help="the command")
+
+
+def _look(parser: argparse.ArgumentParser) -> None:
+    """How the screen looks, for this time; config.toml beside the rigs says it for always."""
+    parser.add_argument(
+        "--theme",
+        metavar="NAME",
+        help="dark, light, high-contrast, ansi (the terminal's own 16 colours), or another of the"
+        " palette's",
+    )
+    parser.add_argument(
+        "--hz",
+        metavar="N",
+        type=whole(1, 30),
+        help="frames of the screen per second, 1 to 30 (default 5, over SSH 4)",
+    )
 
 
 def _temperature(text: str) -> float:

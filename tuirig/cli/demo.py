@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
         return signals.run(_make((options.rig,) if options.rig else BUILT_IN))
     from tuirig.cli.screen import open_screen
 
-    return open_screen(options.rig or BUILT_IN[0])
+    return open_screen(options.rig or BUILT_IN[0], options.theme, options.hz)
 
 
 async def _make(names: tuple[str, ...]) -> int:

@@ -65,6 +65,10 @@ examples:
 """
 
 
+#: Options that may stand before a rig: `tuirig --theme light RIG`.
+_OF_THE_SCREEN = ("--theme", "--hz")
+
+
 def opens_screen(words: Sequence[str]) -> bool:
     """Whether the words are none or one rig: the way to the screen that parses nothing."""
     return not words or (len(words) == 1 and _is_rig(words[0]))
@@ -75,7 +79,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
     A first word that is no command is a rig to open. SystemExit for help, version and usage errors.
     """
-    if not words or _is_rig(words[0]):
+    if not words or _is_rig(words[0]) or words[0].partition("=")[0] in _OF_THE_SCREEN:
         words = ["open", *words]
     wanted = [words[0]] if words[0] in COMMANDS else COMMANDS
     return _parser(wanted).parse_args(words)
@@ -124,7 +128,7 @@ def _parser(wanted: Iterable[str]) -> argparse.ArgumentParser:
 
     parser = argparse.ArgumentParser(
         prog="tuirig",
-        usage="tuirig [RIG]\n       tuirig COMMAND ...",
+        usage="tuirig [--theme NAME] [--hz N] [RIG]\n       tuirig COMMAND ...",
         description=ABOUT,
         epilog=f"{EXAMPLES}\n{_exit_codes()}",
         formatter_class=Help,

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Open the screen on a rig, or on the list of rigs."""
-    return open_rig(options.rig)
+    return open_rig(options.rig, options.theme, options.hz)
 
 
-def open_rig(reference: str | None) -> int:
+def open_rig(reference: str | None, theme: str | None = None, hz: int | None = None) -> int:
     """Open the screen on a rig, or on the list of rigs. Raises TuirigError for a bad rig."""
     if reference:
         _check_rig(reference)
-    return open_screen(reference)
+    return open_screen(reference, theme, hz)
 
 
-def open_screen(reference: str | None) -> int:
+def open_screen(reference: str | None, theme: str | None = None, hz: int | None = None) -> int:
     """The screen's exit code; USAGE at once where there is no terminal to draw on."""
     reason = _no_screen()
     if reason:
@@ -35,7 +35,7 @@ def open_screen(reference: str | None) -> int:
         return ExitCode.USAGE
     from tuirig.tui.app import run as run_app
 
-    return run_app(reference)
+    return run_app(reference, theme, hz)
 
 
 def _no_screen() -> str:

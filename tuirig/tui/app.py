@@ -13,11 +13,14 @@ from rich.console import RenderableType
 from textual.app import App, SystemCommand
 from textual.driver import Driver
 from textual.screen import Screen
+from textual.theme import Theme
 
-from tuirig.errors import ExitCode, TuirigError
+from tuirig.errors import ExitCode, FileError, TuirigError
+from tuirig.files.config import config_path, read_config, remember_theme
 from tuirig.runs.catalog import FoundRig, Listing, find_rig, list_rigs
 from tuirig.tui.keys import KEYS
 from tuirig.tui.main_screen import MainScreen
+from tuirig.tui.themes import HIGH_CONTRAST, theme_name
 
 SIGNALS = {
     signal.SIGTERM: ExitCode.TERMINATED,
@@ -34,15 +37,38 @@ class TuirigApp(App[None]):
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
 
-    def __init__(self, listings: tuple[Listing, ...], first: FoundRig) -> None:
+    def __init__(
+        self,
+        listings: tuple[Listing, ...],
+        first: FoundRig,
+        theme: str | None = None,
+        hz: int | None = None,
+    ) -> None:
+        """theme, hz: as on the command line; else what config.toml says, else the defaults."""
+        config = read_config()
         colourless = bool(os.environ.get("NO_COLOR"))
         super().__init__(ansi_color=True if colourless else None)
+        self.register_theme(HIGH_CONTRAST)
+        chosen = self._chosen_theme(theme, config.theme)
         if colourless:
-            self.theme = "ansi-dark"
+            chosen = "ansi-dark"
+        if chosen:
+            self.theme = chosen
+        self._remembered_theme = self.theme
         if os.environ.get("SSH_CONNECTION"):
             self.animation_level = "none"
         self.main = MainScreen(listings, first)
+        self.main.rate_hz = hz or config.hz or self.main.rate_hz
         self.unexpected: Exception | None = None
+
+    def _chosen_theme(self, given: str | None, configured: str | None) -> str | None:
+        word = given or configured
+        try:
+            return theme_name(word, self.available_themes) if word else None
+        except ValueError as error:
+            if given:
+                raise TuirigError(f"--theme: {error}", exit_code=ExitCode.USAGE) from None
+            raise FileError(str(config_path()), str(error), key="theme") from None
 
     def get_default_screen(self) -> Screen[None]:
         """The main screen; Textual's own empty one would be styled and painted before it."""
@@ -54,6 +80,17 @@ class TuirigApp(App[None]):
         for number, code in SIGNALS.items():
             loop.add_signal_handler(number, self.end, code)
         self.call_after_refresh(gc.enable)
+        self.theme_changed_signal.subscribe(self, self._keep_theme)
+
+    def _keep_theme(self, theme: Theme) -> None:
+        """Remember a theme that was chosen in the palette."""
+        if theme.name == self._remembered_theme:
+            return
+        self._remembered_theme = theme.name
+        try:
+            remember_theme(theme.name)
+        except TuirigError as error:
+            self.notify(error.text(), severity="warning")
 
     def on_unmount(self) -> None:
         """Give the signals back."""
@@ -121,11 +158,11 @@ class TuirigApp(App[None]):
             self.exit(return_code=ExitCode.FAILED)
 
 
-def run(reference: str | None = None) -> int:
+def run(reference: str | None = None, theme: str | None = None, hz: int | None = None) -> int:
     """Open the screen; the exit code. Raises TuirigError when a named rig can't be opened."""
     listings = list_rigs()
     first = find_rig(reference) if reference else _first(listings)
-    app = TuirigApp(listings, first)
+    app = TuirigApp(listings, first, theme, hz)
     app.run()
     if app.unexpected is not None:
         raise app.unexpected

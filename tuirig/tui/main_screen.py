@@ -82,6 +82,8 @@ class MainScreen(Screen[None]):
         self.view = View(first.rig)
         self.tokens = TOKENS
         self.frozen = False
+        over_ssh = bool(os.environ.get("SSH_CONNECTION"))
+        self.rate_hz = RATE_OVER_SSH_HZ if over_ssh else RATE_HZ
         self.kept: Kept | None = None
         self.jobs = Jobs(
             failed=self._job_failed, broken=self._job_broken, changed=self._job_changed
@@ -111,8 +113,7 @@ class MainScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the first rig; look for the card only after the first paint."""
-        over_ssh = bool(os.environ.get("SSH_CONNECTION"))
-        self.bridge = Bridge(self._arrived, RATE_OVER_SSH_HZ if over_ssh else RATE_HZ)
+        self.bridge = Bridge(self._arrived, self.rate_hz)
         self.holder = SessionHolder(self._found, self.bridge.emit)
         self._shows = True
         self._show_rig()
