@@ -60,3 +60,21 @@ def test_every_command_is_in_every_script(run: Commands, shell: str) -> None:
     program = shutil.which(shell)
     if program:
         subprocess.run([program, "-n", "-c", script], check=True, capture_output=True)
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("tuirig m", ["measure"]),
+        ("tuirig demo-q", ["demo-qwen35"]),
+        ("tuirig measure demo-smollm2 --set", ["--setting"]),
+        ("tuirig rig c", ["check"]),
+    ],
+)
+def test_fish(run: Commands, line: str, offered: list[str]) -> None:
+    script = run("completion", "fish").stdout
+    program = f"function tuirig; {PROGRAM} $argv; end"
+    asked = f"{script}\n{program}\ncomplete -C {shlex.quote(line)}"
+    ran = subprocess.run(["fish", "-N", "-c", asked], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == offered

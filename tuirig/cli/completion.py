@@ -14,7 +14,7 @@ _RIGS = "tuirig rigs --names 2>/dev/null"
 _BASH = """\
 _tuirig() {
     local word="${COMP_WORDS[COMP_CWORD]}" path="" words=""
-    local -a before=("${COMP_WORDS[@]:1:COMP_CWORD-1}")
+    local -a before=("${COMP_WORDS[@]:1:$((COMP_CWORD-1))}")
     case "${before[*]:0:2}" in
 %(long)s
     *) path="${before[0]}" ;;
