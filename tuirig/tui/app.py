@@ -18,7 +18,7 @@ from textual.theme import Theme
 from tuirig.errors import ExitCode, FileError, TuirigError
 from tuirig.files.config import config_path, read_config, remember_theme
 from tuirig.runs.catalog import FoundRig, Listing, find_rig, list_rigs
-from tuirig.tui.keys import KEYS
+from tuirig.tui.keys import TUNE, keys_of
 from tuirig.tui.main_screen import MainScreen
 from tuirig.tui.themes import HIGH_CONTRAST, theme_name
 
@@ -117,6 +117,25 @@ class TuirigApp(App[None]):
         self.main.look_away()
         super().exit(result, return_code, message)
 
+    def action_show(self, name: str) -> None:
+        """Another screen in the place of the open one; the grid stays below, and so does its work.
+
+        Not while a question is open.
+        """
+        from tuirig.tui.screens import make_screen
+        from tuirig.tui.screens.base import OtherScreen
+
+        beside = isinstance(self.screen, OtherScreen)
+        if getattr(self.screen, "NAME", TUNE) == name or not (beside or self.screen is self.main):
+            return
+        if name == TUNE:
+            if beside:
+                self.pop_screen()
+        elif beside:
+            self.switch_screen(make_screen(name))
+        else:
+            self.push_screen(make_screen(name))
+
     async def action_quit(self) -> None:
         """Textual's own Ctrl+Q: quit as `q` does, which asks about a running server."""
         self.main.action_leave()
@@ -134,10 +153,11 @@ class TuirigApp(App[None]):
         return TerminalDriver
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Every action of the main screen, then the theme."""
-        if isinstance(screen, MainScreen):
-            for key in KEYS:
-                if not key.action.startswith(("move", "command_palette")):
+        """Every action of the screen, then the theme."""
+        name = TUNE if isinstance(screen, MainScreen) else getattr(screen, "NAME", "")
+        if name:
+            for key in keys_of(name):
+                if key.in_palette:
                     yield SystemCommand(
                         key.title,
                         f"{key.help or key.title} ({key.shown})",

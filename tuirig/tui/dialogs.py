@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tuirig.runs.catalog import Listing
-from tuirig.tui.keys import rows
+from tuirig.tui.keys import TUNE, rows
 from tuirig.tui.lines import Roles
 from tuirig.tui.view import View
 from tuirig.tui.widgets import RigList
@@ -94,7 +94,7 @@ class RigPicker(ModalScreen[Listing | None]):
 
 
 class KeyHelp(ModalScreen[None]):
-    """The keys of the main screen and the words on it."""
+    """The keys of a screen and the words on it."""
 
     BINDINGS = [*CLOSE, Binding("question_mark,f1,q,enter", "close", "Back", show=False)]
     WORDS = (
@@ -104,9 +104,13 @@ class KeyHelp(ModalScreen[None]):
         ("–", "unknown, never 0"),
     )
 
+    def __init__(self, screen: str = TUNE) -> None:
+        super().__init__()
+        self._keys = rows(screen)
+
     def compose(self) -> ComposeResult:
         """Two short tables."""
-        table = [f"{keys:>15}  {does}" for keys, does in (*rows(), ("", ""), *self.WORDS)]
+        table = [f"{keys:>15}  {does}" for keys, does in (*self._keys, ("", ""), *self.WORDS)]
         dialog = Vertical(classes="dialog")
         dialog.border_title = "Keys and words"
         dialog.border_subtitle = "Esc back"

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Vertical, VerticalScroll
-from textual.message import Message
-from textual.screen import ModalScreen
+from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from tuirig.errors import TuirigError
-from tuirig.tui.lines import Lines, Roles
 from tuirig.tui.panels import history
-from tuirig.tui.spans import Line, Span, line
+from tuirig.tui.screens.base import OtherScreen, bindings_of
+from tuirig.tui.screens.parts import Choices
+from tuirig.tui.spans import Line, line
 
 if TYPE_CHECKING:
     from tuirig.runs.store import StoredArm, StoredRun
@@ -26,85 +24,52 @@ if TYPE_CHECKING:
 CHART_ROWS = 14
 
 
-class RunList(Lines, can_focus=True):
+class RunList(Choices):
     """The runs, newest first."""
 
-    class Moved(Message):
-        """Another run is under the cursor."""
-
-    BINDINGS = [
-        Binding("up,k", "step(-1)", "Up", show=False),
-        Binding("down,j", "step(1)", "Down", show=False),
-    ]
-
     def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, nothing="no run yet: t tunes, c compares")
         self.runs: tuple[StoredRun, ...] = ()
-        self.cursor = 0
 
-    def lines(self, width: int, height: int) -> Sequence[Line]:
-        """One line a run."""
-        if not self.runs:
-            return [line(Span("no run yet: t tunes, c compares", "dim"))]
-        first = max(0, self.cursor - height + 1)
-        return [
-            line(Span(history.title(run), "cursor" if first + index == self.cursor else ""))
-            for index, run in enumerate(self.runs[first : first + height])
-        ]
-
-    def action_step(self, step: int) -> None:
-        """To the run above or below."""
-        to = max(0, min(len(self.runs) - 1, self.cursor + step))
-        if to != self.cursor:
-            self.cursor = to
-            self.redraw()
-            self.post_message(self.Moved())
+    def row(self, index: int, width: int) -> Line:
+        """A run."""
+        return line(history.title(self.runs[index]))
 
 
-class History(ModalScreen[None]):
+class History(OtherScreen):
     """A list of runs above, the chosen one below."""
 
-    BINDINGS = [
-        Binding("escape,q,3", "close", "Back", show=False),
-        Binding("pagedown", "scroll(1)", "Down", show=False),
-        Binding("pageup", "scroll(-1)", "Up", show=False),
-    ]
-    AUTO_FOCUS = "#runs"
+    NAME = "history"
+    BINDINGS = bindings_of(NAME)
 
-    def __init__(self, rig: str) -> None:
-        super().__init__()
-        self._rig = rig
-
-    def compose(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         """List, answer, chart, starts."""
-        yield Roles()
-        frame = Vertical(id="history", classes="dialog")
-        frame.border_title = f"History of {self._rig}"
-        frame.border_subtitle = "↑ ↓ runs   PgUp PgDn scroll   Esc back"
-        with frame:
-            yield RunList(id="runs")
-            with VerticalScroll(id="run"):
-                yield Static(id="answer", markup=False)
-                yield Static(id="chart", markup=False)
-                yield Static(id="starts", markup=False)
+        runs = RunList(id="runs")
+        runs.border_title = f"History of {self.view.rig.name}"
+        yield runs
+        # The keys are the screen's own; the wheel works without the focus.
+        with VerticalScroll(id="run", can_focus=False):
+            yield Static(id="answer", markup=False)
+            yield Static(id="chart", markup=False)
+            yield Static(id="starts", markup=False)
 
     def on_mount(self) -> None:
         """Read the store beside the screen."""
+        super().on_mount()
         self._load()
 
     @work(exclusive=True, group="runs")
     async def _load(self) -> None:
         try:
-            runs = await asyncio.to_thread(_runs, self._rig)
+            runs = await asyncio.to_thread(_runs, self.view.rig.name)
         except TuirigError as error:
             self.query_one("#answer", Static).update(error.text())
             return
         listed = self.query_one(RunList)
         listed.runs = runs
-        listed.redraw()
-        self._show_run()
+        listed.offer(len(runs))
 
-    def on_run_list_moved(self) -> None:
+    def on_choices_moved(self) -> None:
         """Another run."""
         self._show_run()
 
@@ -128,14 +93,10 @@ class History(ModalScreen[None]):
         width = self.query_one("#run").content_size.width - 2
         return Text.from_ansi(by_length(points, none_tok_s, max(30, width), CHART_ROWS))
 
-    def action_scroll(self, pages: int) -> None:
+    def action_page(self, step: int) -> None:
         """Through the chosen run."""
         view = self.query_one("#run", VerticalScroll)
-        view.scroll_relative(y=pages * max(1, view.size.height - 1), animate=False)
-
-    def action_close(self) -> None:
-        """Back."""
-        self.dismiss(None)
+        view.scroll_relative(y=step * max(1, view.size.height - 1), animate=False)
 
 
 def _runs(rig: str) -> tuple[StoredRun, ...]:

@@ -25,7 +25,7 @@ from tuirig.runs.catalog import FoundRig, Listing
 from tuirig.tui.bridge import Bridge
 from tuirig.tui.holder import SessionHolder
 from tuirig.tui.jobs import Jobs
-from tuirig.tui.keys import KEYS
+from tuirig.tui.keys import TUNE, keys_of
 from tuirig.tui.lines import Roles
 from tuirig.tui.logtail import LogTail
 from tuirig.tui.panels import reply
@@ -69,7 +69,7 @@ class MainScreen(Screen[None]):
             key_display=key.shown,
             id=key.action,
         )
-        for key in KEYS
+        for key in keys_of(TUNE)
         if key.action != "command_palette"
     ]
     AUTO_FOCUS = "#grid"
@@ -129,6 +129,11 @@ class MainScreen(Screen[None]):
         """A job that is still there has nobody to tell."""
         self.look_away()
         self.jobs.cancel()
+
+    @property
+    def found(self) -> FoundRig:
+        """The open rig and where its file stands."""
+        return self._found
 
     # -- what is shown
 
@@ -486,12 +491,6 @@ class MainScreen(Screen[None]):
             if text and not self.frozen:
                 log.write(text)
             await asyncio.sleep(LOG_LOOK_S)
-
-    def action_history(self) -> None:
-        """Past runs of this rig."""
-        from tuirig.tui.history import History
-
-        self.app.push_screen(History(self.view.rig.name))
 
     def action_keys(self) -> None:
         """Help."""

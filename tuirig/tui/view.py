@@ -65,6 +65,8 @@ class View:
         self.start: StartBegan | None = None
         self.cooling: CoolingDown | None = None
         self.comparison: ComparisonMoved | None = None
+        #: The comparison after each start of this run: how its interval became narrow.
+        self.moves: tuple[ComparisonMoved, ...] = ()
         self.predicted: dict[str, float] = {}
         self.forecasts: dict[str, SettingMemory | None] = {}
         self._mark: tuple[float, int] | None = None
@@ -139,6 +141,7 @@ class View:
             case PlanMade():
                 self.plan = event
                 self.comparison = None
+                self.moves = ()
                 self.predicted = {}
             case StartBegan():
                 self.start = event
@@ -147,6 +150,7 @@ class View:
                 self.cooling = event
             case ComparisonMoved():
                 self.comparison = event
+                self.moves = (*self.moves, event)
             case PredictionsMade():
                 self.predicted = {item.setting: item.tok_s for item in event.predictions}
             case RunEnded():
