@@ -233,6 +233,18 @@ def test_what_can_not_be_measured_is_told_before_a_server_starts(
 
 
 def test_a_server_that_does_not_start_is_told_with_its_log(
+    run: Commands, rigs: dict[str, Rig]
+) -> None:
+    rig = rigs["tiny-gemma4"]
+    args = (*rig.server.args, "--lora", str(rig.target.path))  # a model is no adapter
+    save_rig(msgspec.structs.replace(rig, server=msgspec.structs.replace(rig.server, args=args)))
+    ran = run("measure", "tiny-gemma4", "--setting", "none", *SHORT, "--json")
+    assert ran.code == ExitCode.SERVER
+    assert ran.stdout == ""
+    assert "tuirig: the server did not start" in ran.stderr
+
+
+def test_a_target_that_is_no_model_is_named_before_a_server_starts(
     run: Commands, rigs: dict[str, Rig], tmp_path: Path
 ) -> None:
     broken = tmp_path / "broken.gguf"
@@ -240,9 +252,9 @@ def test_a_server_that_does_not_start_is_told_with_its_log(
     target = msgspec.structs.replace(rigs["tiny-gemma4"].target, path=str(broken))
     save_rig(msgspec.structs.replace(rigs["tiny-gemma4"], target=target))
     ran = run("measure", "tiny-gemma4", "--setting", "none", *SHORT, "--json")
-    assert ran.code == ExitCode.SERVER
+    assert ran.code == ExitCode.BAD_FILE
     assert ran.stdout == ""
-    assert "tuirig: the server did not start" in ran.stderr
+    assert "broken.gguf" in ran.stderr
 
 
 def test_a_pipe_gets_one_document_and_nothing_else(rigs: dict[str, Rig]) -> None:
