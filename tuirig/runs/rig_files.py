@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tuirig.cards.detect import open_card
 from tuirig.errors import TuirigError
 from tuirig.files import models
 from tuirig.files.hashes import identity
 from tuirig.files.inspection import Inspection, inspection_of
 from tuirig.records import Reading
-from tuirig.rigs.schema import TARGET
+from tuirig.rigs.schema import TARGET, Rig
 from tuirig.rigs.settings import NONE
 from tuirig.runs.catalog import FoundRig
 from tuirig.runs.fitting import (
@@ -57,9 +58,24 @@ class RigFiles:
     free_mib: float | None
 
 
-def look_at_files(found: FoundRig, reading: Reading | None) -> RigFiles:
-    """Look at every file of a rig; makes and fetches nothing. Blocks on the disk."""
+def look_at_files(found: FoundRig, *, server_runs: bool) -> RigFiles:
+    """Look at every file of a rig; makes and fetches nothing. Blocks on the disk and the card.
+
+    server_runs: it takes a part of the memory itself, so what is free says nothing of its needs.
+    """
+    reading = None if server_runs else _reading(found.rig)
     return RigFiles(tuple(_files(found, reading)), free_mib(reading))
+
+
+def _reading(rig: Rig) -> Reading | None:
+    try:
+        card = open_card(rig.card, rig.card_memory_mib)
+    except TuirigError:  # a card that is not here: its memory is not known
+        return None
+    try:
+        return card.read()
+    finally:
+        card.close()
 
 
 def _files(found: FoundRig, reading: Reading | None) -> Iterator[RigFile]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 
 from tuirig.events import ComparisonMoved
 from tuirig.measure import summary
@@ -71,7 +72,7 @@ def narrowing(moves: Sequence[ComparisonMoved], cells: int) -> list[Line]:
         words = f"{move.starts_a:>3}+{move.starts_b:<3}{_number(move.ratio)}"
         if move.low is not None and move.high is not None:
             words += f"  [{move.low:.3f}, {move.high:.3f}]"
-        words = f"{words:<30}"
+        words = f"{words:<32}"
         drawn = _scale(move, low, high, cells - len(words))
         lines.append(line(Span(words, "dim"), *drawn))
     return lines
@@ -82,12 +83,12 @@ def _number(ratio: float | None) -> str:
 
 
 def _scale(move: ComparisonMoved, low: float, high: float, cells: int) -> Line:
-    """The interval as a bar, the ratio in it, and where both are equal."""
+    """The interval as a bar, the ratio in it, and where both are equal; ratios go by factors."""
     if cells < 10 or high <= low or move.low is None or move.high is None or move.ratio is None:
         return ()
 
     def at(ratio: float) -> int:
-        return round((ratio - low) / (high - low) * (cells - 1))
+        return round(log(ratio / low) / log(high / low) * (cells - 1))
 
     drawn = ["·"] * cells
     drawn[at(1.0)] = "│"

@@ -71,10 +71,10 @@ def _pad(text: str, cells: int, role: str) -> Span:
 def about(one: ListedProfile, cells: int) -> list[Line]:
     """Where it stands, what is wrong with it, why it is stale and what to do."""
     profile = one.content
+    if isinstance(profile, FileError):  # it tells the place too
+        return [line(Span(text, "bad")) for text in wrap(profile.text(), cells)]
     words = [(f"{one.file.path}{' (shipped)' if one.file.shipped else ''}", "dim")]
-    if isinstance(profile, FileError):
-        words += [(text, "bad") for text in profile.text().splitlines()]
-    elif one.staleness is None:
+    if one.staleness is None:
         words.append((f"{one.fits}; whether it is stale can't be told here", ""))
     elif not one.changes:
         words.append((f"not stale, seen from rig {one.staleness.rig}", "good"))

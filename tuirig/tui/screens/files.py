@@ -10,6 +10,7 @@ from textual import work
 from textual.app import ComposeResult
 
 from tuirig.errors import TuirigError
+from tuirig.events import ServerState
 from tuirig.tui.panels import files
 from tuirig.tui.screens.base import OtherScreen, bindings_of
 from tuirig.tui.screens.parts import Scrolling
@@ -54,10 +55,11 @@ class Files(OtherScreen):
         from tuirig.runs.rig_files import look_at_files
 
         listed = self.query_one(FileList)
-        # While a server runs it takes a part of the memory itself, so what is free is not known.
-        reading = None if self.view.running else self.view.reading
+        runs = self.view.server.state not in (ServerState.STOPPED, ServerState.FAILED)
         try:
-            listed.looked = await asyncio.to_thread(look_at_files, self.main.found, reading)
+            listed.looked = await asyncio.to_thread(
+                look_at_files, self.main.found, server_runs=runs
+            )
         except TuirigError as error:
             listed.note = error.text()
         listed.redraw()
