@@ -1,11 +1,13 @@
 """Models that stand in for real ones on a GPU without a network, and a rig file for each.
 
     python -m tests.benchmarks.stand_ins FOLDER [--card "NVIDIA H200"] [--env NAME=VALUE]
+        [--sizes 0b5,1b7,3b5] [--layers 10,30,60]
 
 A miniature Gemma 4 in three sizes with its MTP drafter in f16, q8_0 and q4_0, and SmolLM2-135M with
 10, 30 and 60 layers appended that cost time and change no token, drafted by itself in bf16, q8_0
 and q4_0. All in closed form or copied: nothing is trained, nothing is downloaded. Ten minutes on
-two cores; the rig files go where `tuirig rigs` finds them.
+two cores; the rig files go where `tuirig rigs` finds them. `--sizes ""` or `--layers ""` makes none
+of that family, so that several runs can share the work.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from gguf import GGUFReader, LlamaFileType
+from gguf import GGUFReader
 
 from tuirig import locations
-from tuirig.demo import padding, smollm2, writing
+from tuirig.demo import padding, smollm2
 from tuirig.demo.bigram import Language
 from tuirig.demo.gemma4 import Gemma4Pair, Gemma4Shape
 
@@ -26,7 +28,6 @@ SHAPES = {
     "1b7": Gemma4Shape(dim=1024, ff=8192, layers=32, noise=0.08, draft_dim=256),
     "3b5": Gemma4Shape(dim=1536, ff=10240, layers=40, noise=0.08, draft_dim=256),
 }
-LAYERS = (10, 30, 60)
 VOCABULARY = 4096
 
 
@@ -44,7 +45,6 @@ def gemma4(folder: Path, size: str) -> tuple[Path, dict[str, Path]]:
 
 def smollm2_drafters(folder: Path, source: GGUFReader) -> dict[str, Path]:
     """The small model itself, by format."""
-    writing.FILE_TYPES["bf16"] = LlamaFileType.MOSTLY_BF16
     drafters = {}
     for format in ("bf16", "q8_0", "q4_0"):
         drafters[format] = folder / f"smollm2-{format}.gguf"
@@ -77,6 +77,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--card", default="NVIDIA H200")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--sizes", default=",".join(SHAPES), help="of the miniature Gemma 4")
+    parser.add_argument("--layers", default="10,30,60", help="appended to SmolLM2")
     options = parser.parse_args()
     folder: Path = options.folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,12 +90,15 @@ def main() -> None:
         (rigs / f"{name}.toml").write_text(text, encoding="utf-8")
         print(rigs / f"{name}.toml", flush=True)
 
-    for size in SHAPES:
+    for size in filter(None, options.sizes.split(",")):
         target, drafters = gemma4(folder, size)
         write(f"gpu-gemma4-{size}", target, "draft-mtp", drafters)
+    counts = [int(count) for count in options.layers.split(",") if count]
+    if not counts:
+        return
     source = GGUFReader(smollm2.obtain())
     drafters = smollm2_drafters(folder, source)
-    for layers in LAYERS:
+    for layers in counts:
         target = folder / f"smollm2-pad{layers}-q4_1.gguf"
         padding.append_layers(source, target, layers)
         write(f"gpu-smollm2-{layers}", target, "draft-simple", drafters)

@@ -17,6 +17,7 @@ from tuirig.demo.tokenizer import Tokenizer
 #: GGUF's label of a whole file, by the type of its matrices.
 FILE_TYPES = {
     "f16": LlamaFileType.MOSTLY_F16,
+    "bf16": LlamaFileType.MOSTLY_BF16,
     "q8_0": LlamaFileType.MOSTLY_Q8_0,
     "q4_0": LlamaFileType.MOSTLY_Q4_0,
 }
