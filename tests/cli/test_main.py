@@ -73,7 +73,7 @@ def test_without_a_terminal_the_screen_is_a_usage_error_and_no_hang(words: list[
     stdout, stderr = process.communicate(timeout=30)
     assert process.returncode == ExitCode.USAGE
     assert stdout == ""
-    assert stderr.startswith("usage: tuirig [--theme NAME] [--hz N] [RIG]\n")
+    assert stderr.startswith("usage: tuirig [--theme NAME] [--hz N] [--web [--port N]] [RIG]\n")
     assert "needs a terminal" in stderr
 
 

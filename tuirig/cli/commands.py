@@ -19,15 +19,28 @@ def add_open(commands: Any) -> None:
 Open the screen, on a rig if one is named. `tuirig` alone and `tuirig RIG` do the same;
 the word is needed for a rig that is called like a command.
 
+With --web the same screen opens in a browser on this machine: the address is printed,
+with a token in it that lets one in, and ctrl+c ends it. It listens on 127.0.0.1 alone and
+loads nothing from elsewhere; every page is a screen of its own, which ends when the page
+is closed and stops its server. Needs textual-serve (pip install 'tuirig[web]').
+
 examples:
   tuirig open
   tuirig open rigs.toml
   tuirig --theme light my-card
+  tuirig --web --port 8000 my-card
 """,
         "screen",
     )
     parser.add_argument("rig", metavar="RIG", nargs="?", help=RIG_HELP)
     _look(parser)
+    parser.add_argument("--web", action="store_true", help="open it in a browser")
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        type=whole(1024, 65535),
+        help="with --web: the port (default: a free one)",
+    )
 
 
 def add_demo(commands: Any) -> None:

@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code. SystemExit only from argparse (usage, help, version)."""
     words = sys.argv[1:] if arguments is None else arguments
+    return guarded(lambda: _run(words))
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """The exit code of some work; a failure becomes a message and its code."""
     try:
-        code = _run(words)
+        code = work()
     except TuirigError as error:
         say(f"tuirig: {error.text()}")
         return error.exit_code

@@ -66,7 +66,7 @@ examples:
 
 
 #: Options that may stand before a rig: `tuirig --theme light RIG`.
-_OF_THE_SCREEN = ("--theme", "--hz")
+_OF_THE_SCREEN = ("--theme", "--hz", "--web", "--port")
 
 
 def opens_screen(words: Sequence[str]) -> bool:
@@ -128,7 +128,7 @@ def _parser(wanted: Iterable[str]) -> argparse.ArgumentParser:
 
     parser = argparse.ArgumentParser(
         prog="tuirig",
-        usage="tuirig [--theme NAME] [--hz N] [RIG]\n       tuirig COMMAND ...",
+        usage="tuirig [--theme NAME] [--hz N] [--web [--port N]] [RIG]\n       tuirig COMMAND ...",
         description=ABOUT,
         epilog=f"{EXAMPLES}\n{_exit_codes()}",
         formatter_class=Help,

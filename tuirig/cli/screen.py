@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
 
 from tuirig.cli.output import say
-from tuirig.errors import ExitCode, MissingError
+from tuirig.errors import ExitCode, MissingError, TuirigError
 
 if TYPE_CHECKING:
     import argparse
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Open the screen on a rig, or on the list of rigs."""
+    if options.web:
+        from tuirig.cli import web
+
+        if options.rig:
+            _check_rig(options.rig)
+        return web.run(options)
+    if options.port:
+        raise TuirigError("--port needs --web", exit_code=ExitCode.USAGE)
     return open_rig(options.rig, options.theme, options.hz)
 
 
@@ -33,6 +42,8 @@ def open_screen(reference: str | None, theme: str | None = None, hz: int | None 
 
         say(f"{usage()}\ntuirig: {reason}\nnext: use a command, e.g. tuirig rigs; tuirig --help")
         return ExitCode.USAGE
+    # The collector rests while code loads; the program wakes it after its first paint.
+    gc.disable()
     from tuirig.tui.app import run as run_app
 
     return run_app(reference, theme, hz)
