@@ -8,7 +8,8 @@ from tuirig.files.profiles import write_profile
 from tuirig.records import CardInfo, FileIdentity
 from tuirig.rigs.profile import Evidence, Profile, ProfileCard, ProfileDrafter, ProfileModel
 from tuirig.rigs.schema import Drafter, ModelFile, Rig, Server
-from tuirig.runs.serving import of_another_model, profile_for, setting_of
+from tuirig.runs.serving import profile_for, setting_of
+from tuirig.runs.staleness import of_another_model
 
 CARD = CardInfo(kind="nvidia", name="Some Card", memory_mib=8192)
 RIG = Rig(

@@ -8,8 +8,6 @@ from typing import Any
 
 RIG_HELP = "a rig's name, or the path of a rig file"
 SETTING_HELP = "drafter:length and knobs, e.g. q4_0:2, inside:3,p_min=0.3, ngram:8; or none"
-
-
 WIDTH = 80
 
 

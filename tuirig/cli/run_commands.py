@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from tuirig.cli.arguments import RIG_HELP, add_command, whole
+from tuirig.cli.arguments import RIG_HELP, add_command, json_flag, whole
 
 _LONGEST = 64
 SETTINGS_HELP = "a setting: none, q4_0:2, inside:3,p_min=0.3, ..."
@@ -178,7 +178,7 @@ that was interrupted or cancelled goes on with its own command and --resume.
         "runs",
     )
     parser.add_argument("rig", metavar="RIG", nargs="?", help="only the runs of this rig")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    json_flag(parser)
 
 
 def add_report(commands: Any) -> None:
@@ -228,7 +228,7 @@ example:
     )
     parser.add_argument("a", metavar="RUN", type=_number, help="its number, see `tuirig runs`")
     parser.add_argument("b", metavar="RUN", type=_number, help="the run to compare with it")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    json_flag(parser)
 
 
 def _run_options(parser: argparse.ArgumentParser) -> None:

@@ -78,7 +78,8 @@ async def _profile_setting(session: Session, reference: str | None) -> Setting:
 
     from tuirig.files.hashes import identity
     from tuirig.files.profiles import find_profile, fits
-    from tuirig.runs.serving import of_another_model, profile_for, setting_of
+    from tuirig.runs.serving import profile_for, setting_of
+    from tuirig.runs.staleness import of_another_model
 
     target = await asyncio.to_thread(identity, session.files[TARGET], compute=False)
     if reference is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -17,9 +17,13 @@ _THEME = re.compile(r"""^[ \t]*["']?theme["']?[ \t]*=.*$""", re.MULTILINE)
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """theme: a name that the screen knows. hz: frames of the screen per second."""
+    """theme: a name that the screen knows. hz: frames of the screen per second.
+
+    hangup: what becomes of a running server when the terminal is lost.
+    """
 
     theme: str | None = None
+    hangup: Literal["stop", "keep"] = "stop"
     hz: Annotated[int, msgspec.Meta(ge=1, le=30)] | None = None
 
 

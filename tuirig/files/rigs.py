@@ -70,12 +70,8 @@ def write_starter(name: str, card: str = "cpu", program: str = "llama-server") -
 
     Raises what `write_new` raises.
     """
-    return write_new(name, _starter(name, card, program))
-
-
-def _starter(name: str, card: str, program: str) -> str:
     quoted = json.dumps(program, ensure_ascii=False) + " "
-    return _STARTER.format(name=name, card=json.dumps(card), program=quoted)
+    return write_new(name, _STARTER.format(name=name, card=json.dumps(card), program=quoted))
 
 
 def write_new(name: str, text: str) -> Path:

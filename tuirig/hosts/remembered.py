@@ -36,6 +36,14 @@ class RememberedServer(msgspec.Struct, frozen=True, kw_only=True):
     owner_pid: int
     port: int | None = None
 
+    @property
+    def address(self) -> str:
+        """Where it listens, as far as its command line says: 127.0.0.1:41873, or its process."""
+        if self.port is None:
+            return f"process {self.pid}"
+        flags = dict(zip(self.argv, self.argv[1:], strict=False))
+        return f"{flags.get('--host', '127.0.0.1')}:{self.port}"
+
     def is_running(self) -> bool:
         """Whether this very process still runs."""
         return start_mark(self.pid) == self.start_mark

@@ -10,6 +10,7 @@ from tuirig.measure import summary
 from tuirig.records import Reply
 from tuirig.rigs.schema import Rig
 from tuirig.rigs.settings import NONE, Setting
+from tuirig.stats.comparison import MIN_GAIN
 from tuirig.stats.ratio import paired_gain
 
 
@@ -23,7 +24,10 @@ class CellState(StrEnum):
 
 @dataclass(frozen=True)
 class Cell:
-    """One setting of the grid. gain is against `none` on the prompts that both have replies for."""
+    """One setting of the grid. gain is against `none` on the prompts that both have replies for.
+
+    level: so close to the best one that the difference does not matter (method: the minimal gain).
+    """
 
     setting: Setting
     state: CellState = CellState.EMPTY
@@ -34,6 +38,7 @@ class Cell:
     replies: int = 0
     reason: str = ""
     best: bool = False
+    level: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ class Board:
         )
 
     def cells(self) -> dict[Setting, Cell]:
-        """Every cell of the rig, the best marked: highest gain, `none` counting as 1."""
+        """Every cell of the rig. The best has the highest gain (`none` counts as 1)."""
         if self._cells is None:  # asked at every frame of the screen
             self._cells = self._make_cells()
         return self._cells
@@ -126,4 +131,7 @@ class Board:
         if len(known) > 1:
             best = max(known, key=lambda setting: known[setting])
             cells[best] = replace(cells[best], best=True)
+            for setting, gain in known.items():
+                if setting != best and known[best] / gain < 1 + MIN_GAIN:
+                    cells[setting] = replace(cells[setting], level=True)
         return cells

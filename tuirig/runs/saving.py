@@ -24,8 +24,8 @@ from tuirig.rigs.profile import (
 from tuirig.rigs.schema import TARGET, Rig
 from tuirig.rigs.settings import Setting
 from tuirig.rigs.shards import model_name
-from tuirig.runs.serving import of_another_model
 from tuirig.runs.session import Session
+from tuirig.runs.staleness import of_another_model
 from tuirig.stats.ratio import paired_gain
 
 
@@ -105,10 +105,13 @@ def saved_profile(profile: Profile) -> Profile | None:
 
 
 def preview(profile: Profile, before: Profile | None) -> str:
-    """What saving will write: the difference to the saved profile, or the whole of a new one."""
+    """What saving will write: the difference to the saved profile, or the whole of a new one.
+
+    The command line, the longest, comes last.
+    """
+    changes = sorted(difference(before, profile), key=lambda change: change.key == "argv")
     if before is None:
-        return profiles.profile_text(profile)
-    changes = difference(before, profile)
+        return "\n".join(f"{change.key}: {change.new}" for change in changes)
     lines = [f"{change.key}: {change.old or '–'} -> {change.new or '–'}" for change in changes]
     model = profile.model
     target = FileIdentity(file=model.file, size=model.size, sha256=model.sha256)

@@ -12,9 +12,8 @@ from tuirig.records import CardInfo, FileIdentity
 from tuirig.rigs.profile import ALL_KINDS, Profile
 from tuirig.rigs.schema import Rig
 from tuirig.rigs.settings import Setting
-from tuirig.runs.circumstances import file_change
 from tuirig.runs.session import Session, key_path
-from tuirig.runs.staleness import profile_changes
+from tuirig.runs.staleness import of_another_model, profile_changes
 
 
 def setting_of(profile: Profile, rig: Rig) -> Setting:
@@ -38,13 +37,6 @@ def setting_of(profile: Profile, rig: Rig) -> Setting:
             exit_code=ExitCode.USAGE,
         ) from None
     return setting
-
-
-def of_another_model(profile: Profile, target: FileIdentity) -> str:
-    """How a target of a profile's file name is another file, in words; "" if nothing says so."""
-    model = profile.model
-    before = FileIdentity(file=model.file, size=model.size, sha256=model.sha256)
-    return "; ".join(file_change("target", before, target))
 
 
 def profile_for(rig: Rig, card: CardInfo, target: FileIdentity | None = None) -> Profile:

@@ -49,6 +49,13 @@ def profile_changes(
     return tuple(_changes(profile, rig, files, server_build, card))
 
 
+def of_another_model(profile: Profile, target: FileIdentity) -> str:
+    """How a target of a profile's file name is another file, in words; "" if nothing says so."""
+    model = profile.model
+    before = FileIdentity(file=model.file, size=model.size, sha256=model.sha256)
+    return "; ".join(file_change("target", before, target))
+
+
 async def staleness_of(profile: Profile, rig: FoundRig, card: CardInfo) -> Staleness:
     """Ask the rig's server program for its build and look at the rig's files."""
     server_build = None
@@ -86,10 +93,10 @@ def _changes(
     driver = profile.card.driver
     if driver is not None and card.driver is not None and driver != card.driver:
         yield f"driver {driver} -> {card.driver}"
-    model = profile.model
     if TARGET in files:
-        old = FileIdentity(file=model.file, size=model.size, sha256=model.sha256)
-        yield from file_change("target", old, identity(files[TARGET], compute=False))
+        other = of_another_model(profile, identity(files[TARGET], compute=False))
+        if other:
+            yield other
     drafter = profile.drafter
     row = profile.parsed_setting.drafter
     if drafter is None or row is None:

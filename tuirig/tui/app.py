@@ -7,16 +7,20 @@ import gc
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from rich.console import RenderableType
 from textual.app import App, SystemCommand
 from textual.driver import Driver
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import Theme
 
 from tuirig.errors import ExitCode, FileError, TuirigError
 from tuirig.files.config import config_path, read_config, remember_theme
+from tuirig.files.layout import read_layout, remember_layout
 from tuirig.runs.catalog import FoundRig, Listing, find_rig, list_rigs
 from tuirig.tui.keys import TUNE, keys_of
 from tuirig.tui.main_screen import MainScreen
@@ -27,6 +31,14 @@ SIGNALS = {
     signal.SIGHUP: ExitCode.HANGUP,
     signal.SIGINT: ExitCode.INTERRUPTED,
 }
+
+
+class Told(NamedTuple):
+    """A message that was shown. at: the clock's time."""
+
+    at: str
+    severity: str
+    message: str
 
 
 class TuirigApp(App[None]):
@@ -60,6 +72,9 @@ class TuirigApp(App[None]):
         self.main = MainScreen(listings, first)
         self.main.rate_hz = hz or config.hz or self.main.rate_hz
         self.unexpected: Exception | None = None
+        #: Every message so far, the oldest first.
+        self.told: list[Told] = []
+        self._keep_at_hangup = config.hangup == "keep"
 
     def _chosen_theme(self, given: str | None, configured: str | None) -> str | None:
         word = given or configured
@@ -98,10 +113,27 @@ class TuirigApp(App[None]):
         for number in SIGNALS:
             loop.remove_signal_handler(number)
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Show a message, unless it is in sight already, and keep it to be read again."""
+        seen = any(note.message == message and not note.has_expired for note in self._notifications)
+        if not seen:
+            self.told.append(Told(time.strftime("%H:%M:%S"), severity, message))
+            super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+
     def end(self, code: ExitCode) -> None:
-        """Requests closed, server stopped, terminal restored, then the exit code."""
+        """Requests closed, server stopped or kept, terminal restored, then the exit code."""
 
         async def end() -> None:
+            if code is ExitCode.HANGUP and self._keep_at_hangup:
+                await self.main.keep_serving()
             await self.main.close_session()
             self.exit(return_code=code)
 
@@ -180,10 +212,12 @@ class TuirigApp(App[None]):
 
 def run(reference: str | None = None, theme: str | None = None, hz: int | None = None) -> int:
     """Open the screen; the exit code. Raises TuirigError when a named rig can't be opened."""
-    listings = list_rigs()
-    first = find_rig(reference) if reference else _first(listings)
+    listings, layout = list_rigs(), read_layout()
+    first = find_rig(reference) if reference else _first(listings, layout.rig)
     app = TuirigApp(listings, first, theme, hz)
+    app.main.lay_out(layout)
     app.run()
+    remember_layout(app.main.layout_now)
     if app.unexpected is not None:
         raise app.unexpected
     kept = app.main.kept
@@ -194,9 +228,10 @@ def run(reference: str | None = None, theme: str | None = None, hz: int | None =
     return app.return_code or 0
 
 
-def _first(listings: tuple[Listing, ...]) -> FoundRig:
-    """The first rig that can be read: a person's own before the built-in ones."""
-    for listing in listings:
-        if listing.found is not None:
-            return listing.found
+def _first(listings: tuple[Listing, ...], last: str) -> FoundRig:
+    """The rig that was open last, else the first that can be read: one's own before a built-in."""
+    there = [listing for listing in listings if listing.found is not None]
+    for listing in sorted(there, key=lambda one: one.name != last):
+        assert listing.found is not None
+        return listing.found
     raise TuirigError("there is no rig to open", hint="tuirig rig new NAME")

@@ -44,6 +44,12 @@ class Bridge:
         if self._timer is None and not self._closed:
             self._timer = self._loop.call_at(max(self._loop.time(), self._free_at), self._frame)
 
+    def flush(self) -> None:
+        """Deliver what waits at once."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._frame()
+
     def _frame(self) -> None:
         self._timer = None
         self._free_at = self._loop.time() + self._pause_s

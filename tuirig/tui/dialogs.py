@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
@@ -14,8 +15,12 @@ from textual.widgets import Static
 from tuirig.runs.catalog import Listing
 from tuirig.tui.keys import TUNE, rows
 from tuirig.tui.lines import Roles
+from tuirig.tui.panels.grid import LEGEND
 from tuirig.tui.view import View
 from tuirig.tui.widgets import RigList
+
+if TYPE_CHECKING:
+    from tuirig.tui.app import Told
 
 CLOSE: list[BindingType] = [Binding("escape", "close", "Back", show=False)]
 
@@ -93,6 +98,34 @@ class RigPicker(ModalScreen[Listing | None]):
         self.dismiss(None)
 
 
+class Messages(ModalScreen[None]):
+    """What was told so far, the newest first."""
+
+    BINDINGS = [*CLOSE, Binding("n,q,enter", "close", "Back", show=False)]
+    MARKS = {"error": "!", "warning": "?"}
+
+    def __init__(self, told: Sequence[Told]) -> None:
+        super().__init__()
+        self._told = told
+
+    def compose(self) -> ComposeResult:
+        """A list that scrolls."""
+        rows = [
+            f"{one.at} {self.MARKS.get(one.severity, ' ')} "
+            + one.message.replace("\n", f"\n{'':11}")
+            for one in reversed(self._told)
+        ]
+        dialog = Vertical(classes="dialog")
+        dialog.border_title = "Messages"
+        dialog.border_subtitle = "Esc back"
+        with dialog, VerticalScroll(classes="dialog--body"):
+            yield Static("\n".join(rows) or "none yet", markup=False)
+
+    def action_close(self) -> None:
+        """Back."""
+        self.dismiss(None)
+
+
 class KeyHelp(ModalScreen[None]):
     """The keys of a screen and the words on it."""
 
@@ -107,13 +140,17 @@ class KeyHelp(ModalScreen[None]):
     def __init__(self, screen: str = TUNE) -> None:
         super().__init__()
         self._keys = rows(screen)
+        self._marks = screen == TUNE
 
     def compose(self) -> ComposeResult:
         """Two short tables."""
-        table = [f"{keys:>15}  {does}" for keys, does in (*self._keys, ("", ""), *self.WORDS)]
+        marks = tuple(part.split(" ", 1) for part in LEGEND) if self._marks else ()
+        words = [*self._keys, ("", ""), *self.WORDS, *marks]
+        table = [f"{keys:>15}  {does}" for keys, does in words]
         dialog = Vertical(classes="dialog")
         dialog.border_title = "Keys and words"
-        dialog.border_subtitle = "Esc back"
+        more = "↑ ↓ scroll · " if len(table) + 2 > self.app.size.height else ""
+        dialog.border_subtitle = f"{more}Esc back"
         with dialog, VerticalScroll(classes="dialog--body"):
             yield Static("\n".join(table), markup=False)
 

@@ -13,8 +13,9 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from tuirig.errors import TuirigError
+from tuirig.tui.bindings import bindings_of
 from tuirig.tui.panels import history
-from tuirig.tui.screens.base import OtherScreen, bindings_of
+from tuirig.tui.screens.base import OtherScreen
 from tuirig.tui.screens.parts import Choices
 from tuirig.tui.spans import Line, line
 

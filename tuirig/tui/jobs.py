@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from time import monotonic
 
 from tuirig.errors import TuirigError
 
@@ -22,6 +23,9 @@ class Jobs:
         changed: Callable[[], None],
     ) -> None:
         self.name = ""
+        #: The job was told to end and has not ended yet: nothing can join it any more.
+        self.ending = False
+        self._began_s = 0.0
         self._failed = failed
         self._broken = broken
         self._changed = changed
@@ -29,6 +33,7 @@ class Jobs:
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Run work after the job before it was cancelled and is gone."""
+        self.ending = self.running
         self._task = asyncio.create_task(self._run(name, work, self._task), name=name)
 
     async def _run(
@@ -37,7 +42,7 @@ class Jobs:
         if before is not None and not before.done():
             before.cancel()
             await asyncio.wait((before,))
-        self.name = name
+        self.name, self._began_s = name, monotonic()
         self._changed()
         try:
             await work()
@@ -46,7 +51,7 @@ class Jobs:
         except Exception as error:
             self._broken(error)
         finally:
-            self.name = ""
+            self.name, self.ending = "", False
             self._changed()
 
     @property
@@ -54,12 +59,20 @@ class Jobs:
         """Whether a job is there, begun or about to begin."""
         return self._task is not None and not self._task.done()
 
-    def cancel(self) -> str:
-        """Cancel what runs; its name, empty if nothing does."""
-        name = self.name
+    @property
+    def seconds(self) -> float:
+        """How long the job has run, 0 when none does."""
+        return monotonic() - self._began_s if self.name else 0.0
+
+    def going_on(self, *names: str) -> bool:
+        """Whether one of these runs and was not told to end."""
+        return self.name in names and not self.ending
+
+    def cancel(self) -> None:
+        """Tell what runs to end."""
         if self._task is not None:
+            self.ending = self.running
             self._task.cancel()
-        return name
 
     async def end(self) -> None:
         """Cancel what runs and wait until it is gone."""

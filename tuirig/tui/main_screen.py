@@ -6,28 +6,29 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer
 
 from tuirig import locations
 from tuirig.errors import ExitCode, TuirigError
-from tuirig.events import Event, Failed, PlanMade
-from tuirig.measure.prompts import PROMPTS, choose
+from tuirig.events import Event, Failed, ServerState
+from tuirig.files.layout import Layout
+from tuirig.measure.prompts import PROMPTS
 from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.board import CellState
 from tuirig.runs.catalog import FoundRig, Listing
+from tuirig.tui import figures, workflows
+from tuirig.tui.bindings import bindings_of
 from tuirig.tui.bridge import Bridge
 from tuirig.tui.holder import SessionHolder
 from tuirig.tui.jobs import Jobs
-from tuirig.tui.keys import TUNE, keys_of
+from tuirig.tui.keys import TUNE
 from tuirig.tui.lines import Roles
-from tuirig.tui.logtail import LogTail
 from tuirig.tui.panels import reply
 from tuirig.tui.view import View
 from tuirig.tui.widgets import (
@@ -43,16 +44,17 @@ from tuirig.tui.widgets import (
 
 if TYPE_CHECKING:
     from tuirig.files.gguf_model import Model
-    from tuirig.rigs.profile import Profile
     from tuirig.runs.session import Kept, Session
-    from tuirig.runs.store import Store
-    from tuirig.runs.tune_plan import TuneOptions
+    from tuirig.tui.app import TuirigApp
+    from tuirig.tui.followed_log import LogPane
+    from tuirig.tui.screens.base import OtherScreen
 
 ARM_PROMPTS = 12
 TOKENS = 128
 #: The first refresh comes before the first paint is out; imports would hold that up.
 AFTER_FIRST_PAINT_S = 0.2
-LOG_LOOK_S = 0.25
+#: What has run longer is not ended by one key.
+LONG_S = 60.0
 RATE_HZ = 5.0
 RATE_OVER_SSH_HZ = 4.0
 
@@ -60,21 +62,9 @@ RATE_OVER_SSH_HZ = 4.0
 class MainScreen(Screen[None]):
     """One rig at a time. Workers run the core; handlers change the view and the widgets."""
 
-    BINDINGS = [
-        Binding(
-            key.keys,
-            key.action,
-            key.footer or key.title,
-            show=bool(key.footer),
-            key_display=key.shown,
-            id=key.action,
-        )
-        for key in keys_of(TUNE)
-        if key.action != "command_palette"
-    ]
+    BINDINGS = bindings_of(TUNE)
     AUTO_FOCUS = "#grid"
-    BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
-    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
 
     def __init__(self, listings: tuple[Listing, ...], first: FoundRig) -> None:
         super().__init__()
@@ -85,18 +75,19 @@ class MainScreen(Screen[None]):
         over_ssh = bool(os.environ.get("SSH_CONNECTION"))
         self.rate_hz = RATE_OVER_SSH_HZ if over_ssh else RATE_HZ
         self.kept: Kept | None = None
-        self.jobs = Jobs(
-            failed=self._job_failed, broken=self._job_broken, changed=self._job_changed
-        )
-        self._found = first
+        self.jobs = Jobs(failed=self.tell_error, broken=self._job_broken, changed=self._job_changed)
+        self.found = first
         self._shows = False
+        self._opens_log = False
+        self._views = {first.rig.name: self.view}
         self._models: dict[str, Model] = {}
 
     def compose(self) -> ComposeResult:
         """Narrow: header, band, grid, text. Wide: rigs and live figures at the grid's sides."""
         # The size is known already: without this the first paint is narrow, the second one wide.
         width = self.app.size.width
-        self.set_class(True, [name for least, name in self.BREAKPOINTS if width >= least][-1])
+        fit = [name for least, name in self.HORIZONTAL_BREAKPOINTS or () if width >= least]
+        self.set_class(True, fit[-1])
         yield Roles()
         yield HeaderLine(id="header")
         yield Band(id="band")
@@ -114,7 +105,7 @@ class MainScreen(Screen[None]):
     def on_mount(self) -> None:
         """Show the first rig; look for the card only after the first paint."""
         self.bridge = Bridge(self._arrived, self.rate_hz)
-        self.holder = SessionHolder(self._found, self.bridge.emit)
+        self.holder = SessionHolder(self.found, self.bridge.emit)
         self._shows = True
         self._show_rig()
         self.set_timer(AFTER_FIRST_PAINT_S, self._open_quietly)
@@ -130,11 +121,6 @@ class MainScreen(Screen[None]):
         self.look_away()
         self.jobs.cancel()
 
-    @property
-    def found(self) -> FoundRig:
-        """The open rig and where its file stands."""
-        return self._found
-
     # -- what is shown
 
     def _show_rig(self) -> None:
@@ -148,18 +134,46 @@ class MainScreen(Screen[None]):
         for event in events:
             self.view.apply(event, now_s)
             if isinstance(event, Failed):
-                self._tell(event.message, event.hint)
+                self._tell_failure(event)
         self._show()
 
-    def _show(self) -> None:
-        """Let every panel repaint what changed."""
-        if self.frozen or not self._shows:
+    def _tell_failure(self, failure: Failed) -> None:
+        """A server that could not be had is explained by its log; else a message tells it."""
+        server = self.view.server
+        ours = server.state is ServerState.FAILED and server.setting == failure.setting
+        if ours and self.jobs.name in ("restart", "stream") and not self.beside:
+            if not self.has_class("-log"):
+                self.action_log()
             return
-        with self.app.batch_update():
-            self._look_up_command()
-            for panel in self.query(Panel):
-                panel.redraw()
-            self._title("#reply", reply.title(self.view), reply.amount(self.view))
+        self.tell(failure.message, failure.hint)
+
+    @property
+    def beside(self) -> OtherScreen | None:
+        """The screen that is shown in the place of this one, if any."""
+        from tuirig.tui.screens.base import OtherScreen
+
+        return next((one for one in self.app.screen_stack if isinstance(one, OtherScreen)), None)
+
+    def _show(self) -> None:
+        """Let every panel that is seen repaint what changed."""
+        if not self._shows:
+            return
+        beside = self.beside if len(self.app.screen_stack) > 1 else None
+        if beside is not None:
+            beside.look()
+        elif not self.frozen:
+            with self.app.batch_update():
+                self._look_up_command()
+                for panel in self.query(Panel):
+                    panel.redraw()
+                self._title("#reply", reply.title(self.view), reply.amount(self.view))
+                if self.has_class("-log"):
+                    self._log_pane().explain_failure(self.view)
+
+    def on_screen_resume(self) -> None:
+        """Show what came while another screen was shown."""
+        if self._shows:
+            self._show()
 
     def _title(self, selector: str, title: str, subtitle: str) -> None:
         widget = self.query_one(selector)
@@ -190,7 +204,7 @@ class MainScreen(Screen[None]):
             if str(setting) not in known:
                 known[str(setting)] = setting_memory(self.view.rig, setting, self._models, reading)
 
-    def _tell(self, message: str, hint: str = "") -> None:
+    def tell(self, message: str, hint: str = "") -> None:
         """A failure as a readable message; the cell and the log keep the evidence."""
         text = f"{message}\nnext: {hint}" if hint else message
         if not self._shows:
@@ -200,7 +214,31 @@ class MainScreen(Screen[None]):
     # -- jobs: what takes time, one at a time
 
     def _start(self, name: str, work_to_do: Callable[[Session], Awaitable[None]]) -> None:
-        """Run a job on the session; a job that still runs is cancelled first."""
+        """Run a job on the session; one that still runs is ended first, a long one after asking."""
+        if self._runs_long():
+            self._end_then(name, work_to_do)
+        else:
+            self._start_now(name, work_to_do)
+
+    def _runs_long(self) -> bool:
+        return not self.jobs.ending and self.jobs.seconds >= LONG_S
+
+    @work(exclusive=True, group="ask")
+    async def _end_then(self, name: str, work_to_do: Callable[[Session], Awaitable[None]]) -> None:
+        if await self._may_end(f"end it for {name}"):
+            self._start_now(name, work_to_do)
+
+    async def _may_end(self, words: str) -> bool:
+        """Whether the person lets go of what has run for long."""
+        name, lost = self.jobs.name, "What it has measured so far stays in the grid."
+        if name in ("tune", "compare"):
+            lost = "The starts that are done are kept."
+        if self.view.waiting:
+            lost += f"\n{len(self.view.waiting)} more wait behind it."
+        title = f"{name} has run for {figures.clock(self.jobs.seconds)}"
+        return bool(await self.ask(title, lost, [("enter", "end", words)]))
+
+    def _start_now(self, name: str, work_to_do: Callable[[Session], Awaitable[None]]) -> None:
 
         async def job() -> None:
             from tuirig.runs.fitting import rig_models
@@ -216,18 +254,18 @@ class MainScreen(Screen[None]):
             await work_to_do(session)
 
         before = self.jobs.name
-        if before not in ("", "open"):
+        if before not in ("", "open") and not self.jobs.ending:
             self.notify(f"{before} was ended for {name}", timeout=4)
         self.jobs.start(name, job)
 
-    def _job_failed(self, error: TuirigError) -> None:
+    def tell_error(self, error: TuirigError) -> None:
         """Tell what no event has told; what the person declined is no failure."""
         if error.exit_code is ExitCode.INTERRUPTED:
             return
         failure = self.view.failure
         if failure is None or failure.message != error.message:
             evidence = f": {error.evidence[0]}" if error.evidence else ""
-            self._tell(f"{error.message}{evidence}", error.hint)
+            self.tell(f"{error.message}{evidence}", error.hint)
 
     def _job_broken(self, error: Exception) -> None:
         self.app._handle_exception(error)
@@ -237,7 +275,7 @@ class MainScreen(Screen[None]):
             self.view.idle_again()
         self._show()
 
-    async def _ask(self, title: str, body: str, answers: Sequence[tuple[str, str, str]]) -> str:
+    async def ask(self, title: str, body: str, answers: Sequence[tuple[str, str, str]]) -> str:
         """The answer to a question (key, answer, what it does), empty for none."""
         from tuirig.tui.dialogs import Choice
 
@@ -247,7 +285,7 @@ class MainScreen(Screen[None]):
 
     async def _offer_to_fetch(self) -> None:
         """Where files are missing and the rig says where they come from, fetch them if asked to."""
-        found = self._found
+        found = self.found
         if found.built_in or self.holder.opened is not None:
             return
         from tuirig.files import models
@@ -260,17 +298,20 @@ class MainScreen(Screen[None]):
             return
         body = "\n".join(f"{file.row}: {file.file}" for file in wanted)
         title = f"{found.rig.name} needs files that are not here"
-        if await self._ask(title, body, [("enter", "fetch", "fetch them")]) == "fetch":
+        if await self.ask(title, body, [("enter", "fetch", "fetch them")]) == "fetch":
             await fetch_rig(found, self.bridge.emit)
 
     def _open_quietly(self) -> None:
         """Look for card and program at once where that makes no files."""
+        if self._opens_log and not self.has_class("-log"):
+            self.action_log()
+        self._opens_log = False
         if self.jobs.running or self.holder.opened is not None:
             return  # a key was quicker
-        if self._found.built_in:
+        if self.found.built_in:
             from tuirig.demo.catalog import missing_files
 
-            if missing_files(self._found.rig.name):
+            if missing_files(self.found.rig.name):
                 return
 
         self._start("open", self._show_what_is_there)
@@ -284,17 +325,12 @@ class MainScreen(Screen[None]):
         if saved is not None and self.view.cursor == NONE and not self.view.board.replies(NONE):
             self.view.cursor = saved.setting
         for server in await asyncio.to_thread(leftovers, self.view.rig.name):
-            where = f"port {server.port}" if server.port else f"process {server.pid}"
             self.notify(
-                f"a server of this rig still runs ({where})\n"
+                f"a server of this rig still runs ({server.address})\n"
                 f"end it with: tuirig stop {server.label}",
                 timeout=10,
                 markup=False,
             )
-
-    async def _ready(self, session: Session, setting: Setting) -> None:
-        if session.server is None or session.server.setting != setting:
-            await session.restart(setting)
 
     # -- keys
 
@@ -303,12 +339,21 @@ class MainScreen(Screen[None]):
         if self.view.move(rows, columns):
             self._show()
 
+    def choose_cell(self, setting: Setting) -> None:
+        """Move the cursor to a cell."""
+        self.view.cursor = setting
+        self._show()
+
     def on_setting_grid_chosen(self, message: SettingGrid.Chosen) -> None:
         """A cell was clicked; a double click starts it."""
-        self.view.cursor = message.setting
-        self._show()
+        self.choose_cell(message.setting)
         if message.again:
             self.action_restart()
+
+    def action_select(self) -> None:
+        """Begin a selection at the cursor, or give it up."""
+        self.view.anchor = None if self.view.anchor is not None else self.view.cursor
+        self._show()
 
     def action_restart(self) -> None:
         """Restart the server with the chosen setting."""
@@ -317,42 +362,42 @@ class MainScreen(Screen[None]):
 
     def action_stream(self) -> None:
         """Stream the test prompt through the running server; start the chosen one if none runs."""
-        if self.jobs.name in ("stream", "measure"):
+        if self.jobs.going_on("stream", "measure"):
             self.action_cancel()
             return
         prompt, chosen = self.view.prompt, self.view.cursor
 
         async def stream(session: Session) -> None:
-            await self._ready(session, session.server.setting if session.server else chosen)
+            await workflows.ready(session, session.server.setting if session.server else chosen)
             await session.stream(prompt, tokens=self.tokens)
 
         self._start("stream", stream)
 
     def action_measure(self) -> None:
-        """Measure the chosen setting with prompts of every kind, after what is being measured."""
-        setting, waiting = self.view.cursor, self.view.waiting
-        if self.jobs.name == "measure":
-            if setting in waiting:
-                waiting.remove(setting)
-            elif setting != self.view.measuring:
-                waiting.append(setting)
-            self._show()
+        """Measure the chosen settings with prompts of every kind, after what is being measured."""
+        chosen = self.view.selection or (self.view.cursor,)
+        self.view.anchor = None
+        if self.jobs.going_on("measure"):
+            self._queue(chosen)
             return
-        self.view.waiting = [setting]
-        self._start("measure", self._measure_waiting)
+        waiting = list(chosen)
 
-    async def _measure_waiting(self, session: Session) -> None:
-        """One setting after the other; one that fails does not end the queue."""
-        try:
-            while self.view.waiting:
-                self.view.measuring = setting = self.view.waiting.pop(0)
-                try:
-                    await self._ready(session, setting)
-                    await session.measure(choose(ARM_PROMPTS), tokens=self.tokens)
-                except TuirigError as error:
-                    self._job_failed(error)
-        finally:
-            self.view.measuring, self.view.waiting = None, []
+        def measure(session: Session) -> Awaitable[None]:
+            self.view.waiting = waiting
+            return workflows.measure(self, session, waiting, ARM_PROMPTS)
+
+        self._start("measure", measure)
+        self._show()
+
+    def _queue(self, chosen: Sequence[Setting]) -> None:
+        """Put settings in line; one that waits already, and is chosen alone, leaves it."""
+        waiting = self.view.waiting
+        if len(chosen) == 1 and chosen[0] in waiting:
+            waiting.remove(chosen[0])
+        else:
+            there = (*waiting, self.view.measuring)
+            waiting.extend(setting for setting in chosen if setting not in there)
+        self._show()
 
     def action_mark(self, letter: str) -> None:
         """Mark the chosen setting as A or B of a comparison; once more takes the mark away."""
@@ -372,76 +417,12 @@ class MainScreen(Screen[None]):
         if set(marked) != {"a", "b"}:
             self.notify("mark two settings first: a on the one, b on the other", timeout=6)
             return
-        self._start("compare", lambda session: self._compare(session, marked["a"], marked["b"]))
-
-    async def _compare(self, session: Session, a: Setting, b: Setting) -> None:
-        from tuirig.runs.ab import AbOptions, ab
-        from tuirig.runs.store import Store
-
-        options = AbOptions(a=str(a), b=str(b), prompts=choose(ARM_PROMPTS))
-        store = await asyncio.to_thread(Store)
-        try:
-            result = await ab(session, options, store, self.bridge.emit, agree=self._agree)
-        finally:
-            store.close()
-        ratio = "" if result.ratio is None else f" ({result.ratio:.3f}x)"
-        self.notify(f"{b} against {a}: {result.verdict}{ratio}. {result.settled}", timeout=10)
-
-    async def _to_resume(self, store: Store, options: TuneOptions) -> int | None:
-        """The unfinished tune that these options would go on with, if the person wants that."""
-        from tuirig.errors import MissingError
-        from tuirig.runs.lifecycle import unfinished
-        from tuirig.runs.tune_plan import TuneOptions
-
-        name = self.view.rig.name
-        try:
-            number, _ = await asyncio.to_thread(
-                unfinished, store, "tune", name, TuneOptions, options.__eq__
-            )
-        except MissingError:
-            return None
-        answer = await self._ask(
-            f"A tune of {name} was ended before it was done",
-            f"What run {number} has measured is kept.",
-            [("enter", "resume", "go on with it"), ("n", "new", "begin anew")],
-        )
-        if not answer:
-            raise TuirigError("not started", exit_code=ExitCode.INTERRUPTED)
-        return number if answer == "resume" else None
-
-    async def _agree(self, plan: PlanMade) -> bool:
-        """Show what a run is going to do and how long it takes, before it starts."""
-        from tuirig.tui.panels.runs import plan_text
-
-        title = f"{self.jobs.name} on {self.view.rig.name}"
-        return await self._ask(title, plan_text(plan), [("enter", "start", "start")]) == "start"
+        a, b = marked["a"], marked["b"]
+        self._start("compare", lambda session: workflows.compare(self, session, a, b, ARM_PROMPTS))
 
     def action_tune(self) -> None:
-        """Find the best setting; the plan is shown first, the profile before it is saved."""
-        self._start("tune", self._tune)
-
-    async def _tune(self, session: Session) -> None:
-        from tuirig.runs.store import Store
-        from tuirig.runs.tune import tune, tuned_profile
-        from tuirig.runs.tune_plan import TuneOptions
-        from tuirig.tui.panels.runs import found
-
-        emit, profile = self.bridge.emit, None
-        store = await asyncio.to_thread(Store)
-        try:
-            options = TuneOptions(prompts=choose(ARM_PROMPTS), save=False)
-            unfinished = await self._to_resume(store, options)
-            result = await tune(session, options, store, emit, resume=unfinished, agree=self._agree)
-            if result.setting is not None:
-                arms = await asyncio.to_thread(store.arms, result.run)
-                profile = await tuned_profile(session, options, result, arms, emit)
-        finally:
-            store.close()
-        self.notify(found(result), timeout=15, markup=False)
-        if profile is not None:
-            self.view.cursor = profile.parsed_setting
-            self._show()
-            await self._offer_to_save(profile)
+        """Find the best setting."""
+        self._start("tune", lambda session: workflows.tune(self, session, ARM_PROMPTS))
 
     def action_prompt(self, step: int) -> None:
         """Another test prompt."""
@@ -453,44 +434,66 @@ class MainScreen(Screen[None]):
         self._start("stop", lambda session: session.stop())
 
     def action_cancel(self) -> None:
-        """Close the log, or cancel what runs."""
+        """Close the log, give up a selection, or cancel what runs."""
         if self.has_class("-log"):
             self.action_log()
+        elif self.view.anchor is not None:
+            self.action_select()
         elif self.jobs.name:
-            self.notify(f"{self.jobs.cancel()} cancelled", timeout=3)
+            self._cancel()
         elif not self.query_one(SettingGrid).has_focus:
             self.query_one(SettingGrid).focus()
+
+    @work(exclusive=True, group="ask")
+    async def _cancel(self) -> None:
+        name = self.jobs.name
+        if self._runs_long() and not await self._may_end("end it"):
+            return
+        if self.jobs.name != name:
+            return  # it ended by itself meanwhile
+        said = f"{name} cancelled"
+        if name == "tune":
+            said += "; what it has measured is kept, t goes on"
+        if self.view.waiting:
+            said += f", and {len(self.view.waiting)} that waited"
+        self.jobs.cancel()
+        self.notify(said, timeout=3)
 
     def action_freeze(self) -> None:
         """Freeze the panes; the work goes on."""
         self.frozen = not self.frozen
         self.query_one("#board").border_subtitle = "frozen · f goes on" if self.frozen else ""
+        if self.has_class("-log"):
+            self._log_pane().log_view.held = self.frozen
         self._show()
+
+    def _log_pane(self) -> LogPane:
+        from tuirig.tui.followed_log import LogPane
+
+        return self.query_one("#log", LogPane)
 
     @work(exclusive=True, group="log")
     async def action_log(self) -> None:
         """Open or close the server's log; it follows the file while it is open."""
-        from textual.widgets import Log
+        from tuirig.tui.followed_log import LogPane
 
         if self.has_class("-log"):
             self.remove_class("-log")
             self.query_one(SettingGrid).focus()
-            await self.query_one(Log).remove()
+            await self._log_pane().remove()
             return
-        log = Log(id="log", max_lines=2000)
-        path = locations.log_path(self.view.rig.name)
-        log.border_title = f"log · {path}"
-        await self.mount(log, before=self.query_one(Footer))
+        pane = LogPane(locations.log_path(self.view.rig.name), id="log")
+        pane.log_view.held = self.frozen
+        pane.explain_failure(self.view)
+        await self.mount(pane, before=self.query_one(Footer))
         self.add_class("-log")
-        log.focus()
-        tail = LogTail(path)
-        while log.is_attached and path == locations.log_path(self.view.rig.name):
-            fresh, text = await asyncio.to_thread(tail.read)
-            if fresh:
-                log.clear()
-            if text and not self.frozen:
-                log.write(text)
-            await asyncio.sleep(LOG_LOOK_S)
+        pane.log_view.focus()
+
+    def action_messages(self) -> None:
+        """What was told so far."""
+        from tuirig.tui.dialogs import Messages
+
+        self.app.push_screen(Messages(cast("TuirigApp", self.app).told))
 
     def action_keys(self) -> None:
         """Help."""
@@ -535,12 +538,12 @@ class MainScreen(Screen[None]):
     async def _choose_rig(self, listing: Listing) -> None:
         self.query_one(SettingGrid).focus()
         if listing.error is not None or listing.found is None:
-            self._tell(listing.error.message if listing.error else "no such rig")
+            self.tell(listing.error.message if listing.error else "no such rig")
             return
         if listing.name == self.view.rig.name:
             return
         if self.view.running is not None:
-            answer = await self._ask(
+            answer = await self.ask(
                 f"{self.view.server.setting} is running on {self.view.rig.name}",
                 "",
                 [("enter", "switch", f"stop it and open {listing.name}")],
@@ -548,10 +551,11 @@ class MainScreen(Screen[None]):
             if answer != "switch":
                 return
         await self.close_session()
+        self.bridge.flush()  # what is left is about the rig that was open
         if self.has_class("-log"):
             self.action_log()
-        self._found = listing.found
-        self.view = View(listing.found.rig)
+        self.found = listing.found
+        self.view = self._views.setdefault(listing.name, View(listing.found.rig))
         self._models = {}
         self.holder = SessionHolder(listing.found, self.bridge.emit)
         self._show_rig()
@@ -573,65 +577,47 @@ class MainScreen(Screen[None]):
         if self.jobs.name:
             self.notify(f"wait for {self.jobs.name}, or cancel it with Esc", timeout=3)
             return
-        self._start("save", lambda session: self._save(session, setting))
+        self._start("save", lambda session: workflows.save(self, session, setting))
 
-    async def _save(self, session: Session, setting: Setting) -> None:
-        from tuirig.runs import saving
+    def lay_out(self, layout: Layout) -> None:
+        """Begin as the screen was left."""
+        ids = [prompt.id for prompt in PROMPTS]
+        if layout.prompt in ids:
+            self.view.prompt_index = ids.index(layout.prompt)
+        self._opens_log = layout.log
 
-        replies = self.view.board.replies(setting)
-        server = session.server
-        same = server is not None and server.setting == setting
-        command = server.command if server is not None and same else session.command(setting)
-        reading = replies[-1].reading_after
-        profile = await saving.profile_of(
-            session,
-            setting,
-            replies,
-            self.view.board.replies(NONE),
-            server_build=session.engine.build,
-            argv=command.argv,
-            env=command.env,
-            memory_mib=reading.process_memory_mib if reading else None,
-            memory_source=reading.process_memory_source if reading else "",
-            emit=self.bridge.emit,
+    @property
+    def layout_now(self) -> Layout:
+        """How the screen is left."""
+        return Layout(
+            rig=self.view.rig.name, log=self.has_class("-log"), prompt=self.view.prompt.id
         )
-        await self._offer_to_save(profile)
 
-    async def _offer_to_save(self, profile: Profile) -> None:
-        """Show what saving would write, and write it if asked to."""
-        from tuirig.runs import saving
-        from tuirig.runs.serving import Saved
-
-        before = saving.saved_profile(profile)
-        body = saving.preview(profile, before)
-        answer = await self._ask(
-            f"Save {profile.setting} as the profile of this card and model",
-            f"{saving.profile_path(profile)}\n\n{body}",
-            [("enter", "save", "save"), ("s", "save", "save")],
-        )
-        if answer == "save":
-            path = await asyncio.to_thread(saving.save, profile)
-            self.view.saved = Saved(profile)
-            self.notify(f"saved: {path}", timeout=6, markup=False)
+    async def keep_serving(self) -> bool:
+        """Let a running server go on without this program; False, told, where that fails."""
+        if self.view.running is None:
+            return False
+        await self.jobs.end()
+        session = await self.holder.session()
+        try:
+            self.kept = await session.keep_serving()
+        except TuirigError as error:
+            self.tell(error.message, error.hint)
+            return False
+        return True
 
     @work(exclusive=True, group="leave")
     async def action_leave(self) -> None:
         """Quit; ask when a server is running."""
         if self.view.running is not None:
-            answer = await self._ask(
+            answer = await self.ask(
                 f"{self.view.server.setting} is running at {self.view.server.url}",
                 "",
                 [("s", "stop", "stop it and quit"), ("k", "keep", "keep serving and quit")],
             )
             if not answer:
                 return
-            if answer == "keep":
-                await self.jobs.end()
-                session = await self.holder.session()
-                try:
-                    self.kept = await session.keep_serving()
-                except TuirigError as error:
-                    self._tell(error.message, error.hint)
-                    return
+            if answer == "keep" and not await self.keep_serving():
+                return
         await self.close_session()
         self.app.exit(return_code=0)

@@ -60,6 +60,10 @@ class View:
         self.marked: dict[str, Setting] = {}
         self.measuring: Setting | None = None
         self.waiting: list[Setting] = []
+        #: How long the last measured setting took, its server's start included.
+        self.measure_s: float | None = None
+        #: Where a selection began; it goes on to the cursor.
+        self.anchor: Setting | None = None
         self.saved: Saved | None = None
         self.plan: PlanMade | None = None
         self.start: StartBegan | None = None
@@ -91,15 +95,36 @@ class View:
         return None
 
     def mark(self, setting: Setting) -> str:
-        """One letter of a cell: A or B of a comparison, + waits, p the saved profile, ? stale."""
+        """One letter of a cell.
+
+        A, B: of a comparison; v: selected; +: waits; p: the saved profile, ? when it is stale.
+        """
         for letter, marked in self.marked.items():
             if marked == setting:
                 return letter.upper()
+        if setting in self.selection:
+            return "v"
         if setting in self.waiting:
             return "+"
         if self.saved is not None and self.saved.setting == setting:
             return "?" if self.saved.changes else "p"
         return ""
+
+    @property
+    def selection(self) -> tuple[Setting, ...]:
+        """The settings between the anchor and the cursor, row by row; none without an anchor."""
+        if self.anchor is None:
+            return ()
+        (row, column), (to_row, to_column) = self.place(self.anchor), self.place(self.cursor)
+        rows = range(min(row, to_row), max(row, to_row) + 1)
+        columns = range(min(column, to_column), max(column, to_column) + 1)
+        cells = (self.at(one, other) for one in rows for other in columns)
+        return tuple(setting for setting in cells if setting is not None)
+
+    @property
+    def waiting_s(self) -> float | None:
+        """How long those that wait will take, if they take as long as the last one."""
+        return None if self.measure_s is None else self.measure_s * len(self.waiting)
 
     @property
     def memory_parts(self) -> MemoryParts | None:

@@ -15,7 +15,17 @@ from tuirig.tui.view import View
 
 #: Cell widths to choose from, the first where all columns fit.
 CELLS = (8, 7)
-LEGEND = ("* best", "● running", "! failed", "~ predicted", "+ waits", "p saved", "? stale")
+LEGEND = (
+    "* best",
+    "= level with it",
+    "● running",
+    "! failed",
+    "~ predicted",
+    "v selected",
+    "+ waits",
+    "p saved",
+    "? stale",
+)
 
 
 @dataclass(frozen=True)
@@ -116,9 +126,9 @@ def draw(cell: Cell | None, look: Look, size: int) -> tuple[Span, Span]:
         top, role = f"{mark}· ", "dim"
     else:
         number = figures.rate(cell.tok_s)
-        top = f"*{number}*" if cell.best else f"{mark}{number} "
+        top = f"*{number}*" if cell.best else f"={number} " if cell.level else f"{mark}{number} "
         low = "" if cell.setting == NONE else f"{figures.gain(cell.gain)} "
-        low = f"{mark}{low}" if cell.best else low
+        low = f"{mark}{low}" if cell.best or cell.level else low
         role = "best" if cell.best else tone(cell)
     # A mark stands at the left of the second line, or below the dot where that line is empty.
     low = f"{look.letter}{low:>{size - len(look.letter)}}" if low else f"{look.letter} "

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tuirig.events import ServerState
+from tuirig.measure.prompts import PROMPTS
 from tuirig.tui.panels.grid import LEGEND
 from tuirig.tui.panels.grid import details as cell_details
 from tuirig.tui.spans import Line, Span, line, wrap
@@ -20,9 +21,16 @@ FIRST_STEPS = (
 
 
 def title(view: View) -> str:
-    """What is streamed, or what Space would stream."""
-    prompt = view.prompt
-    return f"{prompt.kind} · {prompt.title}"
+    """The prompt that is streamed, the one of the text that is left, or what Space would stream."""
+    ours = view.prompt
+    last = view.streaming or view.last_reply
+    shown = next((one for one in PROMPTS if last and one.id == last.prompt_id), None)
+    if shown is None:
+        return f"Space streams: {ours.kind} · {ours.title}"
+    named = f"{shown.kind} · {shown.title}"
+    if view.streaming or shown == ours:
+        return named
+    return f"{named} (Space streams {ours.kind} · {ours.title})"
 
 
 def amount(view: View) -> str:
@@ -37,6 +45,8 @@ def text(view: View, cells: int, height: int) -> Sequence[Line]:
     if not view.text:
         if view.server.state is ServerState.STARTING:
             return [line(Span(view.server.line or "starting", "dim"))]
+        if view.streaming:
+            return [line(Span("reading the prompt", "dim"))]
         words = [row for step in FIRST_STEPS for row in wrap(step, cells)]
         note = wrap(view.rig.note, cells) if view.rig.note else []
         return [line(Span(row, "dim")) for row in (*words, *([""] if note else []), *note)]

@@ -71,6 +71,8 @@ def busy(view: View) -> Line:
             amount += f"  {figures.clock(progress.left_s)} left"
         if view.waiting:
             amount += f"  +{len(view.waiting)} waiting"
+            if view.waiting_s is not None:
+                amount += f" {figures.clock(view.waiting_s)}"
         return line(Span(f"◐ {progress.what}{amount}", "warn"), Span("  Esc cancels", "dim"))
     if view.server.state is ServerState.STARTING:
         return line(Span(view.server.line or "loading", "dim"))

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from tuirig.tui.keys import keys_of, label
 from tuirig.tui.lines import Roles
 from tuirig.tui.panels import status
 from tuirig.tui.screens.parts import Scrolling
@@ -29,22 +27,6 @@ class Doing(Panel):
     def panel(self, view: View, width: int, height: int) -> Sequence[Line]:
         """One line, without the key that cancels: it is the grid's."""
         return [status.busy(view)[:1]]
-
-
-def bindings_of(screen: str) -> list[BindingType]:
-    """The bindings of a screen out of the table of keys."""
-    return [
-        Binding(
-            key.keys,
-            key.action,
-            label(key, screen) or key.title,
-            show=bool(label(key, screen)),
-            key_display=key.shown,
-            id=key.action,
-        )
-        for key in keys_of(screen)
-        if key.action != "command_palette"
-    ]
 
 
 class OtherScreen(Screen[None]):
@@ -76,9 +58,8 @@ class OtherScreen(Screen[None]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Follow the view at the grid's own pace; lines that do not change cost nothing."""
+        """The grid's screen calls `look` when something changed."""
         self.look()
-        self.set_interval(1 / self.main.rate_hz, self.look)
 
     def look(self) -> None:
         """Show what the view says now."""
@@ -109,6 +90,10 @@ class OtherScreen(Screen[None]):
         from tuirig.tui.dialogs import KeyHelp
 
         self.app.push_screen(KeyHelp(self.NAME))
+
+    def action_messages(self) -> None:
+        """The messages so far, whichever screen they came up on."""
+        self.main.action_messages()
 
     def action_leave(self) -> None:
         """Quit as the grid's screen does."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 
+from tuirig.tui.bindings import bindings_of
 from tuirig.tui.panels import compare
-from tuirig.tui.screens.base import OtherScreen, bindings_of
+from tuirig.tui.screens.base import OtherScreen
 from tuirig.tui.screens.parts import Scrolling
 from tuirig.tui.spans import Line, Span, line
 from tuirig.tui.view import View

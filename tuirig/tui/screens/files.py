@@ -11,8 +11,9 @@ from textual.app import ComposeResult
 
 from tuirig.errors import TuirigError
 from tuirig.events import ServerState
+from tuirig.tui.bindings import bindings_of
 from tuirig.tui.panels import files
-from tuirig.tui.screens.base import OtherScreen, bindings_of
+from tuirig.tui.screens.base import OtherScreen
 from tuirig.tui.screens.parts import Scrolling
 from tuirig.tui.spans import Line, Span, line, wrap
 

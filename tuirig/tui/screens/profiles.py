@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from textual import work
 from textual.app import ComposeResult
 
+from tuirig.tui.bindings import bindings_of
 from tuirig.tui.panels import profiles
-from tuirig.tui.screens.base import OtherScreen, bindings_of
+from tuirig.tui.screens.base import OtherScreen
 from tuirig.tui.screens.parts import Choices, Scrolling, Text
 from tuirig.tui.spans import Line
 
