@@ -20,6 +20,11 @@ _ESCAPES = re.compile(
 )
 
 
+def plain(text: str) -> str:
+    """Terminal output without escape sequences."""
+    return _ESCAPES.sub("", text)
+
+
 class Terminal:
     """Context manager around a child whose stdin, stdout and stderr are a terminal."""
 
@@ -99,7 +104,7 @@ class Terminal:
     @property
     def text(self) -> str:
         """All output without escape sequences."""
-        return _ESCAPES.sub("", self.output.decode("utf-8", "replace"))
+        return plain(self.output.decode("utf-8", "replace"))
 
     def wait_for(self, pattern: str, *, timeout_s: float = 90, since: int = 0) -> float:
         """Wait until the output from byte `since` on matches; seconds since the start.
@@ -109,13 +114,13 @@ class Terminal:
         deadline = time.monotonic() + timeout_s
         expression = re.compile(pattern)
         while True:
-            shown = _ESCAPES.sub("", self.output[since:].decode("utf-8", "replace"))
+            shown = plain(self.output[since:].decode("utf-8", "replace"))
             if expression.search(shown):
                 return time.monotonic() - self.started_s
             left = deadline - time.monotonic()
             if left <= 0 or not self._read(min(left, 0.5)) or self.process.poll() is not None:
                 self._read(0.05)
-                shown = _ESCAPES.sub("", self.output[since:].decode("utf-8", "replace"))
+                shown = plain(self.output[since:].decode("utf-8", "replace"))
                 if expression.search(shown):
                     return time.monotonic() - self.started_s
                 raise AssertionError(
