@@ -14,10 +14,8 @@ from typing import Any, cast
 from textual.drivers.web_driver import WebDriver
 
 from tuirig.cli.main import guarded
-from tuirig.cli.output import say
 from tuirig.errors import ExitCode
-from tuirig.runs.catalog import find_rig, list_rigs
-from tuirig.tui.app import TuirigApp
+from tuirig.tui.app import TuirigApp, run
 
 
 class PageDriver(WebDriver):
@@ -56,18 +54,9 @@ def main() -> int:
     parser.add_argument("--theme")
     parser.add_argument("--hz", type=int)
     options = parser.parse_args()
-    listings = list_rigs()
-    readable = (listing.found for listing in listings if listing.found is not None)
-    first = find_rig(options.rig) if options.rig else next(readable)
-    app = TuirigApp(listings, first, options.theme, options.hz)
-    app.driver_class = PageDriver
-    app.run()
-    if app.unexpected is not None:
-        raise app.unexpected
-    kept = app.main.kept
-    if kept is not None:
-        say(f"still serving at {kept.url} (pid {kept.pid}); end it with tuirig stop")
-    return app.return_code or ExitCode.OK
+    # This process is one screen: none of its programs draws into a terminal.
+    TuirigApp.get_driver_class = lambda self: PageDriver  # type: ignore[method-assign]
+    return run(options.rig, options.theme, options.hz)
 
 
 if __name__ == "__main__":
