@@ -37,7 +37,12 @@ def at_home(main: Callable[[], None]) -> None:
 
 
 def tidied(text: str) -> str:
-    """The text with other paths of the same length. Raises SystemExit for a name that is left."""
+    """The text with other paths of the same length. Raises SystemExit for a name that is left.
+
+    Outside of such a home, the text as it is.
+    """
+    if _REAL not in os.environ:
+        return text
     prefix = sys.prefix
     text = text.replace(os.environ["HOME"], SHOWN)
     text = text.replace(prefix, f"{SHOWN}/tuirig".ljust(len(prefix), "-")[: len(prefix)])

@@ -5,9 +5,9 @@
 Each screen at 120x36 and 80x24, in a home of its own: first start, the plan of a tune, the tune's
 outcome and profile, a comparison, a streaming reply (dark; light and ansi at 120x36), the screens
 beside the grid, keys, quit, and a server that fails to start. A tune and a comparison of
-demo-gemma4 are run for it, with 6 prompts a start, about five
-minutes on two quiet cores; the figures are those of
-the machine that it runs on. --gpu makes gpu-120x36 alone, of a rig of tests.benchmarks.stand_ins.
+demo-gemma4 are run for it with 6 prompts a start, which takes about five minutes on two quiet
+cores; the figures are those of the machine that it runs on. --gpu makes gpu-120x36 alone, of a rig
+of tests.benchmarks.stand_ins.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def take(driver: Driver, name: str) -> None:
     """Write the screen as it is."""
     picture = driver.app.export_screenshot(title="tuirig")
     picture = re.sub(r"terminal-\d+", "terminal", picture)
-    (HERE / f"{name}.svg").write_text(picture)
+    (HERE / f"{name}.svg").write_text(tidied(picture))
     print(name, flush=True)
 
 
@@ -206,9 +206,6 @@ async def pictures() -> None:
         await main_screens(driver)
         await beside(driver)
     await failed_start()
-    for picture in HERE.glob("*.svg"):
-        if not picture.name.startswith("gpu"):
-            picture.write_text(tidied(picture.read_text()))
 
 
 def main() -> None:
