@@ -24,12 +24,12 @@ from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.store import ArmState, RunState, Store
 from tuirig.tui.app import TuirigApp
 from tuirig.tui.dialogs import Choice, KeyHelp
-from tuirig.tui.history import RunList
 from tuirig.tui.keys import ALL, KEYS, OTHERS, TUNE, keys_of, rows
 from tuirig.tui.main_screen import MainScreen
 from tuirig.tui.screens import make_screen
 from tuirig.tui.screens.base import OtherScreen
 from tuirig.tui.screens.compare import Texts
+from tuirig.tui.screens.history import RunList
 from tuirig.tui.screens.profiles import ProfileTable
 
 NUMBERS = {key.keys: key.action.split("'")[1] for key in KEYS if key.keys.isdigit()}

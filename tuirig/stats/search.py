@@ -207,15 +207,19 @@ def verdict(plan: Plan, state: State) -> Choice | None:
     )
 
 
-def predictions(plan: Plan, state: State) -> dict[Cell, Prediction]:
-    """tok/s of cells that were not measured, from the starts of their drafter."""
+def predictions(plan: Plan, state: State, *, measured_too: bool = False) -> dict[Cell, Prediction]:
+    """tok/s of cells that were not tried, from the starts of their drafter.
+
+    measured_too: of measured ones as well, to hold the model against them.
+    """
     grid = _Grid(plan, state)
     found = {}
     for row in plan.rows:
         model = grid.model(row)
         for length in row.lengths if model else ():
             cell = Cell(row.drafter, length)
-            prediction = model.predict(length) if model and cell not in grid.tried else None
+            wanted = cell not in grid.tried or (measured_too and grid.is_measured(cell))
+            prediction = model.predict(length) if model and wanted else None
             if prediction:
                 found[cell] = prediction
     return found

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tuirig.measure import summary
-from tuirig.rigs.settings import parse_setting
+from tuirig.runs.flags import greedy
+from tuirig.runs.settings_table import measures_passes
+from tuirig.runs.store import ArmState, RunState
 from tuirig.tui import figures
-from tuirig.tui.chart import Point
 from tuirig.tui.panels.runs import duration, found
+from tuirig.tui.spans import Line, Span, line, wrap
 
 if TYPE_CHECKING:
     from tuirig.runs.store import StoredArm, StoredRun
@@ -26,6 +28,9 @@ def title(run: StoredRun) -> str:
 
 def answer(run: StoredRun) -> str:
     """What the run found."""
+    spent = f"{run.starts} server starts, {duration(run.seconds)}"
+    if run.state is RunState.RUNNING:
+        return f"{run.kind} goes on: {spent} so far"
     if run.result is None:
         return f"{run.kind} {run.state}: no result; tuirig {run.kind} {run.rig} --resume goes on"
     if run.kind == "tune":
@@ -39,7 +44,7 @@ def answer(run: StoredRun) -> str:
             f" {told['ratio']:.3f} [{low:.3f}, {high:.3f}]"
         )
         lines.append(str(told.get("settled", "")))
-    lines.append(f"{run.starts} server starts, {duration(run.seconds)}")
+    lines.append(spent)
     return "\n".join(filter(None, lines))
 
 
@@ -51,41 +56,30 @@ def tune_result(run: StoredRun) -> TuneResult:
     return msgspec.json.decode(run.result, type=TuneResult)
 
 
-def points(run: StoredRun, arms: Sequence[StoredArm]) -> tuple[list[Point], float | None]:
-    """(points with intervals where the run knows them, tok/s of `none`)."""
-    none = _tok_s([arm for arm in arms if arm.setting == "none"])
-    intervals = {}
-    if run.kind == "tune" and run.result is not None:
-        intervals = {one.setting: one.interval for one in tune_result(run).settings}
-    drawn = []
-    for name in dict.fromkeys(arm.setting for arm in arms):
-        setting = parse_setting(name)
-        speed = _tok_s([arm for arm in arms if arm.setting == name])
-        if setting.drafter is None or setting.length is None or setting.knobs or speed is None:
-            continue
-        low, high = intervals.get(name) or (0.0, 0.0)
-        known = none is not None and high > 0
-        bounds = (low * (none or 0), high * (none or 0)) if known else (speed, speed)
-        drawn.append(Point(setting.drafter, setting.length, speed, *bounds))
-    return drawn, none
-
-
-def starts(arms: Sequence[StoredArm]) -> list[str]:
-    """A line per server start, oldest first: tok/s and the card's temperature at its end."""
+def starts(arms: Sequence[StoredArm], cells: int) -> list[Line]:
+    """Every server start, oldest first: tok/s, kept, the card's temperature, what went wrong."""
     lines = []
+    name = max((len(arm.setting) for arm in arms), default=0)
     for number, arm in enumerate(arms, 1):
-        reading = arm.replies[-1].reading_after if arm.replies else None
+        replies = greedy(arm)
+        reading = replies[-1].reading_after if replies else None
         heat = reading.temperature_c if reading is not None else None
-        speed = figures.rate(_tok_s([arm]))
-        words = f"{number:>3}  {arm.setting:<12} {speed:>7} tok/s"
-        if heat is not None:
-            words += f"  {heat:.0f} °C"
+        kept = summary.kept(replies)
+        speed = f"{figures.rate(summary.tok_s(replies)):>7} tok/s"
+        if measures_passes(arm):
+            speed = "target passes"
+        words = [
+            f"{number:>3}  {arm.setting:<{name}}",
+            speed,
+            f"{f'kept {figures.share(kept)}' if kept is not None else '':<9}",
+            f"{'' if heat is None else f'{heat:.0f} °C':>6}",
+            f"{'' if arm.seconds is None else duration(arm.seconds):>6}",
+        ]
+        counts = arm.state is ArmState.MEASURED
+        state = Span("" if counts else f"  {arm.state}", "warn")
+        lines.append(line(Span("  ".join(words)), state))
         if arm.failure is not None:
-            words += f"  {arm.state}: {arm.failure.message}"
-        lines.append(words)
-    return lines
-
-
-def _tok_s(arms: Sequence[StoredArm]) -> float | None:
-    replies = [reply for arm in arms for reply in arm.replies if reply.temperature == 0]
-    return summary.tok_s(replies)
+            lines += [
+                line("     ", Span(row, "dim")) for row in wrap(arm.failure.message, cells - 5)
+            ]
+    return lines or [line(Span("nothing was started yet", "dim"))]

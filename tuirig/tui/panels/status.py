@@ -23,6 +23,8 @@ MIB_PARTS = (
     ("cache", "cache_mib", "▒", "bar2"),
     ("buffers", "buffers_mib", "░", "accent"),
 )
+#: What a server uses beyond the known parts.
+REST = "▪"
 
 
 def state_spans(view: View) -> Line:
@@ -132,18 +134,23 @@ def memory_bar(view: View, cells: int) -> Line:
     _, used, total = memory_amount(view)
     if used is None or not total:
         return ()
-    amounts = _amounts(view.memory_parts)
-    rest = used - sum(amount for _, amount, _, _ in amounts)
-    parts = [(amount, fill) for _, amount, fill, _ in amounts]
-    if not parts or rest > 0:
-        parts.append((max(0.0, rest), "▪"))
+    return stacked(view.memory_parts, used, total, cells)
+
+
+def stacked(parts: MemoryParts | None, used: float, total: float, cells: int) -> Line:
+    """What a server uses (MiB) as a bar: the known parts, the rest of it, dots up to the total."""
+    known = amounts(parts)
+    rest = used - sum(amount for _, amount, _, _ in known)
+    drawn = [(amount, fill) for _, amount, fill, _ in known]
+    if not drawn or rest > 0:
+        drawn.append((max(0.0, rest), REST))
     roles = {fill: role for _, _, fill, role in MIB_PARTS}
     return line(
-        *(Span(text, roles.get(fill, "dim")) for text, fill in figures.stack(parts, total, cells))
+        *(Span(text, roles.get(fill, "dim")) for text, fill in figures.stack(drawn, total, cells))
     )
 
 
-def _amounts(parts: MemoryParts | None) -> list[tuple[str, float, str, str]]:
+def amounts(parts: MemoryParts | None) -> list[tuple[str, float, str, str]]:
     """(label, MiB, fill, role) of what is known."""
     found = []
     for label, name, fill, role in MIB_PARTS:
@@ -157,7 +164,7 @@ def memory_words(view: View) -> list[Line]:
     """target 4.05  drafter 0.06 …, two to a line, in GiB or MiB."""
     spans = [
         (Span(f"{fill} ", role), Span(f"{label} {figures.memory(amount)}"))
-        for label, amount, fill, role in _amounts(view.memory_parts)
+        for label, amount, fill, role in amounts(view.memory_parts)
     ]
     return [line(*pair) for pair in spans]
 
@@ -167,8 +174,8 @@ def forecast_words(view: View) -> list[Line]:
     parts, needed = view.memory_parts, view.forecasts.get(view.server.setting)
     if parts is None or needed is None:
         return []
-    guess = sum(amount for _, amount, _, _ in _amounts(needed.card))
-    real = sum(amount for _, amount, _, _ in _amounts(parts))
+    guess = sum(amount for _, amount, _, _ in amounts(needed.card))
+    real = sum(amount for _, amount, _, _ in amounts(parts))
     off = f"{real - guess:+.0f} MiB" if round(real - guess) else "right"
     return [line(Span(f"forecast {figures.memory(guess)}, {off}", "dim"))]
 

@@ -13,7 +13,7 @@ def make_screen(name: str) -> OtherScreen:
 
             return Compare()
         case "history":
-            from tuirig.tui.history import History
+            from tuirig.tui.screens.history import History
 
             return History()
         case "profiles":
