@@ -67,7 +67,7 @@ def rig_text(
         f'[target]\npath = "{target}"\n\n{rows}'
         '[[drafter]]\nformat = "ngram"\ntype = "ngram-map-k"\n'
         'args = ["--spec-ngram-map-k-size-n", "3"]\n\n'
-        '[server]\nargs = ["-ngl", "99", "-c", "8192", "-fa", "on", "--reasoning", "off"]\n'
+        '[server]\nargs = ["-ngl", "999", "-c", "8192", "-fa", "on", "--reasoning", "off"]\n'
         f"env = {{ {pairs} }}\n"
     )
 

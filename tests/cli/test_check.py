@@ -15,7 +15,7 @@ def test_a_rig_whose_every_setting_can_run(run: Commands, tiny_gemma4_rig: Rig) 
     ran = run("rig", "check", "tiny-gemma4", "--json")
     check = ran.json
     assert ran.code == ExitCode.OK
-    assert (check["ok"], check["problems"]) == (True, [])
+    assert (check["ok"], check["problems"], check["notes"]) == (True, [], [])
     assert (check["path"], check["program"]) == (str(path), tiny_gemma4_rig.server.program)
     assert check["build"]
     assert check["card"]["kind"] == "cpu"

@@ -207,6 +207,10 @@ def test_translated_vocabularies_draft() -> None:
             "h200-mtp",
             MemoryParts(target_mib=1604.53, drafter_mib=43.20, cache_mib=260.0, buffers_mib=87.02),
         ),
+        (  # CUDA there, no drafter, -c 8192; NVML gave the process 2398 MiB
+            "h200-cuda",
+            MemoryParts(target_mib=1604.53, drafter_mib=None, cache_mib=68.0, buffers_mib=62.02),
+        ),
         ("missing", MemoryParts()),
     ],
 )

@@ -14,6 +14,7 @@ from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.fitting import (
     Unfit,
     forecast_setting,
+    layers_left,
     require_fit,
     rig_models,
     row_memories,
@@ -76,6 +77,25 @@ def test_a_damaged_target_concerns_every_row(rig: Rig, tmp_path: Path) -> None:
     assert unfit_rows(rig, models) == (Unfit("q8_0", reason), Unfit("plain", reason))
     assert forecast_setting(rig, NONE, models) is None
     assert row_memories(rig, models, None) == ()
+
+
+@pytest.mark.parametrize(
+    ("card", "layers", "told"),
+    [
+        ("A card", "30", "13 of the target's 43 layers stay on the CPU: -ngl 30"),
+        ("A card", "42", "1 of the target's 43 layers stay on the CPU: -ngl 42"),
+        ("A card", "43", ""),
+        ("A card", "all", ""),
+        ("A card", "0", ""),  # said with one number, so meant
+        ("cpu", "30", ""),
+    ],
+)
+def test_layers_beside_the_card_are_told(
+    card: str, layers: str, told: str, rig: Rig, tmp_path: Path
+) -> None:
+    models, _ = rig_models(rig_files(rig, tmp_path))
+    server = Server(args=("-ngl", layers, "-c", "8192"))
+    assert layers_left(msgspec.structs.replace(rig, card=card, server=server), models) == told
 
 
 def test_the_memory_of_every_row(rig: Rig, tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ def _report(result: Check) -> Iterator[str]:
     yield from _processes(result)
     yield from _commands(result)
     yield ""
+    for note in result.notes:
+        yield f"note: {note}"
     if not result.problems:
         yield "every setting can run"
     for problem in result.problems:

@@ -283,11 +283,17 @@ def _head_inside(places: _Places, model: Model, flags: MemoryFlags) -> None:
     places.add(HOST, "drafter", logits)
 
 
+def left_off_card(model: Model, layers: int) -> tuple[int, int]:
+    """(layers that `-ngl` leaves off the card, all of them), as llama.cpp counts them."""
+    counted = model.blocks - model.mtp_layers * (not is_mtp_head(model)) + 1
+    return max(0, counted - layers), counted
+
+
 def _first_on_card(model: Model, layers: int) -> int:
     """The first layer on the card; above `blocks` where none is. The output counts as one."""
     if not layers:
         return model.blocks + 1
-    return max(0, model.blocks - model.mtp_layers * (not is_mtp_head(model)) + 1 - layers)
+    return left_off_card(model, layers)[0]
 
 
 def _weights(

@@ -22,6 +22,7 @@ from tuirig.runs.fitting import (
     SettingMemory,
     Unfit,
     free_mib,
+    layers_left,
     rig_models,
     row_memories,
     unfit_rows,
@@ -78,7 +79,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 class Check(msgspec.Struct, frozen=True, kw_only=True):
     """Everything found out. What could not be looked at is None or empty; a problem tells why.
 
-    port: one that is free now. remembered: servers of tuirig itself that run.
+    port: one that is free now. remembered: servers of tuirig itself that run. notes: what may be
+    meant so, and costs much if it is not.
     """
 
     rig: str
@@ -93,6 +95,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     holders: tuple[Holder, ...]
     remembered: tuple[RememberedServer, ...]
     problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
@@ -145,6 +148,7 @@ async def check(found: FoundRig, emit: Emit) -> Check:
         holders=holders,
         remembered=remembered,
         problems=tuple(problems),
+        notes=tuple(filter(None, (layers_left(rig, headers),))),
     )
 
 

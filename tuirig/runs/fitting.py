@@ -11,7 +11,7 @@ import msgspec
 
 from tuirig.cards.detect import CPU
 from tuirig.errors import ExitCode, TuirigError
-from tuirig.files.forecast import Forecast, forecast, largest_context
+from tuirig.files.forecast import Forecast, forecast, largest_context, left_off_card
 from tuirig.files.gguf_model import Model, read_model
 from tuirig.files.inspection import problems_of
 from tuirig.files.memory_flags import memory_flags
@@ -126,6 +126,15 @@ def forecast_setting(
         length=setting.length or 0,
         on_card=rig.card != CPU,
     )
+
+
+def layers_left(rig: Rig, models: Mapping[str, Model]) -> str:
+    """What a server's `-ngl` leaves to the CPU although there is a card, in words; else empty."""
+    target, layers = models.get(TARGET), memory_flags(rig.server.args, slots=1).layers
+    if target is None or rig.card == CPU or not layers:
+        return ""
+    left, counted = left_off_card(target, layers)
+    return f"{left} of the target's {counted} layers stay on the CPU: -ngl {layers}" * bool(left)
 
 
 def row_memories(
