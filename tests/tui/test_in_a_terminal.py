@@ -144,7 +144,7 @@ def test_heavy_modules_come_after_the_first_paint() -> None:
         "MainScreen._open_quietly = first_paint\n"
         "async def main():\n"
         "    listings = list_rigs()\n"
-        "    async with TuirigApp(listings, _first(listings)).run_test() as pilot:\n"
+        "    async with TuirigApp(listings, _first(listings, '')).run_test() as pilot:\n"
         "        while not seen: await pilot.pause(0.02)\n"
         "asyncio.run(main())\n"
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import signal
 import sys
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import RenderableType
 from textual.app import App, SystemCommand
@@ -25,6 +26,9 @@ from tuirig.runs.catalog import FoundRig, Listing, find_rig, list_rigs
 from tuirig.tui.keys import TUNE, keys_of
 from tuirig.tui.main_screen import MainScreen
 from tuirig.tui.themes import HIGH_CONTRAST, theme_name
+
+if TYPE_CHECKING:
+    from tuirig.runs.session import Kept
 
 SIGNALS = {
     signal.SIGTERM: ExitCode.TERMINATED,
@@ -128,6 +132,18 @@ class TuirigApp(App[None]):
             self.told.append(Told(time.strftime("%H:%M:%S"), severity, message))
             super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
+    def copy_to_clipboard(self, text: str) -> None:
+        """Through the terminal, through tmux where it stands between, and into a file."""
+        super().copy_to_clipboard(text)
+        self.run_worker(self._copy(text), group="copy", exclusive=True)
+
+    async def _copy(self, text: str) -> None:
+        from tuirig.tui.clipboard import copy_path, copy_through_tmux, write_copy
+
+        through = "tmux and the terminal" if await copy_through_tmux(text) else "the terminal"
+        beside = f"; also in {copy_path()}" if await asyncio.to_thread(write_copy, text) else ""
+        self.notify(f"copied through {through}{beside}", timeout=4, markup=False)
+
     def end(self, code: ExitCode) -> None:
         """Requests closed, server stopped or kept, terminal restored, then the exit code."""
 
@@ -222,10 +238,16 @@ def run(reference: str | None = None, theme: str | None = None, hz: int | None =
         raise app.unexpected
     kept = app.main.kept
     if kept is not None:
+        _tell_kept(kept, app.main.view.rig.name)
+    return app.return_code or 0
+
+
+def _tell_kept(kept: Kept, rig: str) -> None:
+    """Where the server that goes on is found; nobody reads it where the terminal is gone."""
+    with contextlib.suppress(OSError):
         print(f"still serving at {kept.url} (pid {kept.pid})", file=sys.stderr)
         print(f"API key: {kept.key_file}   log: {kept.log_file}", file=sys.stderr)
-        print(f"end it with: tuirig stop {app.main.view.rig.name}", file=sys.stderr)
-    return app.return_code or 0
+        print(f"end it with: tuirig stop {rig}", file=sys.stderr)
 
 
 def _first(listings: tuple[Listing, ...], last: str) -> FoundRig:

@@ -1,10 +1,28 @@
-"""Copying text out of a terminal: OSC 52, and tmux's own buffer where tmux would drop that."""
+"""Copying text out of a terminal where OSC 52 does not come through: tmux's buffer, and a file."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import shutil
+from pathlib import Path
+
+from tuirig import locations
+from tuirig.atomic import write_atomically
+
+
+def copy_path() -> Path:
+    """Where the last copied text stands, for terminals that let nothing through."""
+    return locations.state_folder() / "copied.txt"
+
+
+def write_copy(text: str) -> bool:
+    """Write the text there. False where the disk refuses."""
+    try:
+        write_atomically(copy_path(), f"{text}\n")
+    except OSError:
+        return False
+    return True
 
 
 async def copy_through_tmux(text: str) -> bool:

@@ -6,11 +6,22 @@ Textual's own writes in a thread that ends with the first error, and then waits 
 from __future__ import annotations
 
 import contextlib
+from time import monotonic
 from typing import Any, cast
 
 from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Resize
+from textual.message import Message
 
 from tuirig.errors import ExitCode
+from tuirig.tui.shorter import shorter
+
+#: Characters of a frame that is worth comparing.
+LARGE = 2000
+#: What stands around each frame (synchronised output).
+AROUND = ("\x1b[?2026h", "\x1b[?2026l")
+#: After this time a repaint is meant.
+AGAIN_S = 0.2
 
 
 class _Forgiving:
@@ -38,12 +49,33 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._file = cast(Any, _Forgiving(self._file))
+        self._frame, self._frame_s = "", 0.0
+
+    def write(self, data: str) -> None:
+        """A frame in fewer bytes. The one just painted is not painted again: Textual does that."""
+        if len(data) >= LARGE:
+            again = data == self._frame and monotonic() - self._frame_s < AGAIN_S
+            self._frame, self._frame_s = data, monotonic()
+            if again:
+                return
+        elif data not in AROUND:
+            self._frame = ""
+        super().write(shorter(data))
+
+    def process_message(self, message: Message) -> None:
+        """A terminal that changed its size may have lost what was painted."""
+        if isinstance(message, Resize):
+            self._frame = ""
+        super().process_message(message)
 
     def _sigcont_application(self, *_: object) -> None:
         # After SIGSTOP, unlike SIGTSTP, nothing was put away: a second thread would read the keys.
         if not self._must_signal_resume:
             self.suspend_application_mode()
         super()._sigcont_application()
+        # What was on the terminal is gone, though its size is the same.
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._app.screen.refresh)
 
     def _run_input_thread(self) -> None:
         try:

@@ -23,6 +23,8 @@ class Jobs:
         changed: Callable[[], None],
     ) -> None:
         self.name = ""
+        #: The name of the job that runs or ran last: its events may come after it has ended.
+        self.latest = ""
         #: The job was told to end and has not ended yet: nothing can join it any more.
         self.ending = False
         self._began_s = 0.0
@@ -42,7 +44,8 @@ class Jobs:
         if before is not None and not before.done():
             before.cancel()
             await asyncio.wait((before,))
-        self.name, self._began_s = name, monotonic()
+        self.name = self.latest = name
+        self._began_s = monotonic()
         self._changed()
         try:
             await work()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Region, Size
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -124,7 +125,21 @@ class Lines(Widget):
             Segment(span.text, base + roles.look(span.roles) if span.roles else base)
             for span in self._shown[y]
         ]
-        return Strip(segments).adjust_cell_length(width, base)
+        strip = Strip(segments).adjust_cell_length(width, base)
+        selection = self.text_selection
+        chosen = selection.get_span(y) if selection is not None else None
+        if chosen is not None:
+            start, end = chosen[0], width if chosen[1] < 0 else min(width, chosen[1])
+            look = self.screen.get_component_rich_style("screen--selection")
+            left, middle, right = strip.divide([start, end, width])
+            strip = Strip.join([left, middle.apply_style(look), right])
+        # Offsets tell the mouse which text it is on.
+        return strip.apply_offsets(0, y)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text that the mouse selected, as it is shown."""
+        rows = ("".join(span.text for span in row).rstrip() for row in self._shown)
+        return selection.extract("\n".join(rows)), "\n"
 
 
 def _changed_cells(before: Line, after: Line, width: int) -> tuple[int, int] | None:

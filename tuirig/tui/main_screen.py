@@ -141,7 +141,7 @@ class MainScreen(Screen[None]):
         """A server that could not be had is explained by its log; else a message tells it."""
         server = self.view.server
         ours = server.state is ServerState.FAILED and server.setting == failure.setting
-        if ours and self.jobs.name in ("restart", "stream") and not self.beside:
+        if ours and self.jobs.latest in ("restart", "stream") and not self.beside:
             if not self.has_class("-log"):
                 self.action_log()
             return
@@ -221,7 +221,8 @@ class MainScreen(Screen[None]):
             self._start_now(name, work_to_do)
 
     def _runs_long(self) -> bool:
-        return not self.jobs.ending and self.jobs.seconds >= LONG_S
+        running = self.jobs.name not in ("", "open") and not self.jobs.ending
+        return running and self.jobs.seconds >= LONG_S
 
     @work(exclusive=True, group="ask")
     async def _end_then(self, name: str, work_to_do: Callable[[Session], Awaitable[None]]) -> None:
@@ -501,18 +502,13 @@ class MainScreen(Screen[None]):
 
         self.app.push_screen(KeyHelp())
 
-    @work(exclusive=True, group="copy")
-    async def action_copy_command(self) -> None:
+    def action_copy_command(self) -> None:
         """Copy the command line of the chosen setting."""
-        from tuirig.tui.clipboard import copy_through_tmux
-
         command = self.query_one(Details).command
-        if not command:
+        if command:
+            self.app.copy_to_clipboard(command)
+        else:
             self.notify("no command line yet: the rig is not open", timeout=3)
-            return
-        self.app.copy_to_clipboard(command)
-        through = "tmux and the terminal" if await copy_through_tmux(command) else "the terminal"
-        self.notify(f"command line copied through {through}", timeout=3)
 
     # -- rigs
 

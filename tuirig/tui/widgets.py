@@ -79,6 +79,8 @@ class Details(Panel):
 class SettingGrid(Panel, can_focus=True):
     """The grid as the control: it has the keyboard, a click chooses a cell."""
 
+    ALLOW_SELECT = False
+
     class Chosen(Message):
         """A cell was clicked."""
 
@@ -129,6 +131,8 @@ class SettingGrid(Panel, can_focus=True):
 
 class RigList(Panel, can_focus=True):
     """The rigs that can be chosen; the one of the view is marked as open."""
+
+    ALLOW_SELECT = False
 
     class Chosen(Message):
         """A rig was chosen."""
