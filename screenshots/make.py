@@ -141,9 +141,10 @@ async def runs(driver: Driver) -> None:
     await take_both(driver, "save")
     await closed(driver, "enter")
     await driver.until_quiet()
+    tuned = driver.screen.view.cursor
     await choose(driver, NONE)
     await driver.press("a")
-    await choose(driver, best(driver))
+    await choose(driver, tuned)
     await driver.press("b")
     await dialog(driver, "c")
     await closed(driver, "enter")
@@ -182,11 +183,13 @@ async def beside(driver: Driver) -> None:
 
 
 async def failed_start() -> None:
-    """A rig of one's own with a flag that llama-server does not know."""
+    """A rig of one's own that names an adapter which is not there."""
     text = built_in_text(RIG).replace(RIG, "my-rig", 1).replace("Built in. ", "", 1)
     locations.rigs_folder().mkdir(parents=True, exist_ok=True)
     path = locations.rigs_folder() / "my-rig.toml"
-    path.write_text(text.replace('"--reasoning"', '"--reasonning"'), encoding="utf-8")
+    lacking = text.replace('"off"]', '"off", "--lora", "advice-lora.gguf"]')
+    assert lacking != text
+    path.write_text(lacking, encoding="utf-8")
     async with opened("my-rig") as driver:
         await driver.press("enter")
         await driver.until(lambda: driver.screen.view.server.state is ServerState.FAILED)
