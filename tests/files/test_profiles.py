@@ -36,7 +36,11 @@ SHIPPED = (
     "nvidia-geforce-gtx-1650-ti-with-max-q-design/gemma-4-e4b-it-q4-0-exact",
     "nvidia-geforce-rtx-3050-oem/gemma-4-e2b-it-q4-0-exact",
     "nvidia-geforce-rtx-3050-oem/gemma-4-e4b-it-q4-0-exact",
+    "nvidia-h200/gemma4-mini-0b5-f16",
     "nvidia-h200/gemma4-mini-1b7-f16",
+    "nvidia-h200/gemma4-mini-3b5-f16",
+    "nvidia-h200/smollm2-pad120-q4-1",
+    "nvidia-h200/smollm2-pad60-q4-1",
 )
 
 
