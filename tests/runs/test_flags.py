@@ -51,6 +51,16 @@ def test_heat_is_flagged_and_a_power_cap_is_not(reason: str) -> None:
     assert flags(start("none", reply(50.0, throttle=("power cap",))), []) == ()
 
 
+def test_replies_that_stood_still_are_flagged() -> None:
+    # An H200, Vulkan, bf16:7 for the first time: tok/s of twelve replies.
+    seen = (11.7, 18.5, 234.4, 327.9, 350.0, 19.7, 295.0, 321.2, 293.8, 271.0, 281.0, 322.6)
+    assert flags(start("bf16:7", *(reply(one) for one in seen)), []) == (
+        "3 of 12 replies stood still: 12 tok/s and up, their median is 287",
+    )
+    assert flags(start("bf16:7", *(reply(one) for one in (234.4, 327.9, 120.0))), []) == ()
+    assert flags(start("bf16:7"), []) == ()
+
+
 def test_a_warm_beginning_and_differing_clocks() -> None:
     cooling = Cooling(end_c=61.0, target_c=45.0, reached=False)
     differing = msgspec.structs.replace(reply(50.0), clock_differs=True)

@@ -16,6 +16,9 @@ from tuirig.stats.ratio import paired_gain
 CLOCK_TOLERANCE = 0.03
 #: The first setting's last start may be this far from its first one.
 DRIFT_TOLERANCE = 0.03
+#: A reply this much slower than the median of its start stood still: a server that compiles
+#: shaders in the middle of it, say. Prompts alone differ by far less.
+STALLED = 0.25
 
 #: What a rig without a GPU can't be asked.
 NO_CLOCK = "heat and clock: only a GPU tells them, so a start that they slowed down is not flagged"
@@ -67,9 +70,21 @@ def _flags(arm: StoredArm, others: Sequence[StoredArm]) -> Iterator[str]:
     cooling = arm.cooling
     if not cooling.reached:
         yield f"began at {cooling.end_c:.0f} °C, {cooling.target_c:.0f} °C were wanted"
+    yield from _stalls(arm)
     differing = sum(reply.clock_differs for reply in arm.replies)
     if differing:
         yield f"clocks of server and client differ in {differing} of {len(arm.replies)} replies"
+
+
+def _stalls(arm: StoredArm) -> Iterator[str]:
+    speeds = [reply.tok_s for reply in greedy(arm) if reply.tok_s is not None]
+    middle = statistics.median(speeds) if speeds else 0.0
+    stalled = [speed for speed in speeds if speed < STALLED * middle]
+    if stalled:
+        yield (
+            f"{len(stalled)} of {len(speeds)} replies stood still: {min(stalled):.0f} tok/s and up,"
+            f" their median is {middle:.0f}"
+        )
 
 
 def drift(arms: Sequence[StoredArm]) -> Drift | None:
