@@ -40,7 +40,7 @@ GPU_MEASURED = ("none", "f16:1", "f16:2", "f16:3", "q8_0:2", "q4_0:2")
 SIZES = {"80x24": (80, 24), "120x36": (120, 36)}
 SCREENS = {"2": "compare", "3": "history", "4": "profiles", "5": "files", "6": "log"}
 #: A tune on two busy cores.
-LONG_S = 900
+LONG_S = 1800
 
 
 def take(driver: Driver, name: str) -> None:
