@@ -115,6 +115,10 @@ def test_every_action_has_a_key_and_stands_in_the_help() -> None:
             ), key
 
 
+def test_every_line_of_the_help_fits_into_80_columns() -> None:
+    assert max(len(f"{keys:>15}  {does}") for keys, does in rows()) <= 80 - 4
+
+
 def action(of: str) -> str:
     found = re.match(r"(?:app\.)?(\w+)", of)
     assert found

@@ -10,8 +10,7 @@ from tuirig.measure import summary
 from tuirig.records import Reply
 from tuirig.rigs.schema import Rig
 from tuirig.rigs.settings import NONE, Setting
-from tuirig.stats.comparison import MIN_GAIN
-from tuirig.stats.ratio import paired_gain
+from tuirig.stats.comparison import Comparison, Verdict, compare
 
 
 class CellState(StrEnum):
@@ -26,13 +25,16 @@ class CellState(StrEnum):
 class Cell:
     """One setting of the grid. gain is against `none` on the prompts that both have replies for.
 
-    level: so close to the best one that the difference does not matter (method: the minimal gain).
+    low, high: the 95 % interval of the gain, as far as one start of each tells.
+    level: it can't be told apart from the best one.
     """
 
     setting: Setting
     state: CellState = CellState.EMPTY
     tok_s: float | None = None
     gain: float | None = None
+    low: float | None = None
+    high: float | None = None
     kept: float | None = None
     prompts: int = 0
     replies: int = 0
@@ -59,6 +61,9 @@ class Board:
         self._failures: dict[str, Failure] = {}
         self._settings = rig.settings()
         self._cells: dict[Setting, Cell] | None = None
+        self._comparisons: dict[
+            tuple[Setting, Setting], tuple[tuple[tuple[Reply, ...], ...], Comparison]
+        ] = {}
 
     def apply(self, event: Event) -> bool:
         """Take an event in. True if a cell changed."""
@@ -103,16 +108,28 @@ class Board:
         if not replies:
             return Cell(setting)
         by_prompt = summary.tok_s_by_prompt(replies)
-        none = summary.tok_s_by_prompt(self.replies(NONE))
+        found = None if setting == NONE else self._compared(NONE, setting)
         return Cell(
             setting,
             CellState.MEASURED,
             tok_s=summary.tok_s(replies),
-            gain=None if setting == NONE else paired_gain(none, by_prompt),
+            gain=found.ratio if found else None,
+            low=found.low if found else None,
+            high=found.high if found else None,
             kept=summary.kept(replies),
             prompts=len(by_prompt),
             replies=len(replies),
         )
+
+    def _compared(self, a: Setting, b: Setting) -> Comparison:
+        """b against a, as if the replies of each came from one start; computed when they change."""
+        replies = (self.replies(a), self.replies(b))
+        known = self._comparisons.get((a, b))
+        if known is None or known[0] != replies:
+            starts = [summary.tok_s_by_prompt(one) for one in replies]
+            known = (replies, compare([starts[0]], [starts[1]]))
+            self._comparisons[a, b] = known
+        return known[1]
 
     def cells(self) -> dict[Setting, Cell]:
         """Every cell of the rig. The best has the highest gain (`none` counts as 1)."""
@@ -131,7 +148,8 @@ class Board:
         if len(known) > 1:
             best = max(known, key=lambda setting: known[setting])
             cells[best] = replace(cells[best], best=True)
-            for setting, gain in known.items():
-                if setting != best and known[best] / gain < 1 + MIN_GAIN:
-                    cells[setting] = replace(cells[setting], level=True)
+            for setting in known:
+                if setting != best:
+                    level = self._compared(best, setting).verdict is Verdict.LEVEL
+                    cells[setting] = replace(cells[setting], level=level)
         return cells

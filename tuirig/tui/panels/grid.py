@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from tuirig.measure import summary
 from tuirig.rigs.settings import NONE
 from tuirig.runs.board import Cell, CellState
 from tuirig.tui import figures
@@ -192,6 +193,25 @@ def _saved_details(view: View, cells: int) -> list[Line]:
     return [cut(one, cells) for one in lines]
 
 
+def _interval(cell: Cell) -> str:
+    return "" if cell.low is None or cell.high is None else f" [{cell.low:.2f}, {cell.high:.2f}]"
+
+
+def _circumstances(view: View) -> list[Line]:
+    """Acceptance by position, memory and the card's temperature of the chosen cell."""
+    replies = view.board.replies(view.cursor)
+    shares = summary.accepted_per_position(replies)
+    words = []
+    if shares:
+        words.append("kept by position " + " ".join(figures.share(share, 2) for share in shares))
+    before, after = replies[0].reading_before, replies[-1].reading_after
+    if after is not None and after.process_memory_mib is not None:
+        words.append(f"memory {figures.memory(after.process_memory_mib)}")
+    if before is not None and before.temperature_c is not None:
+        words.append(f"began at {before.temperature_c:.0f} °C")
+    return [line(Span(f"  {' · '.join(words)}", "dim"))] if words else []
+
+
 def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
     cell = view.board.cell(view.cursor)
     name = Span(f"{view.cursor}", "title")
@@ -212,13 +232,15 @@ def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
         words = [f"{figures.rate(cell.tok_s)} tok/s"]
         if cell.setting != NONE:
             words.append(
-                f"{figures.gain(cell.gain)} of none" if cell.gain else "gain unknown without none"
+                f"{figures.gain(cell.gain)} of none{_interval(cell)}"
+                if cell.gain
+                else "gain unknown without none"
             )
             words.append(
                 f"kept {figures.share(cell.kept)}" if cell.kept is not None else "no drafts"
             )
         words.append(f"{cell.prompts} prompt{'' if cell.prompts == 1 else 's'}")
-        return [line(name, f"  {' · '.join(words)}")]
+        return [line(name, f"  {' · '.join(words)}"), *_circumstances(view)]
     if refusal:
         return [line(Span("! ", "bad"), name, Span(f"  {refusal}", "bad"))]
     needed = view.forecasts.get(str(view.cursor))

@@ -6,7 +6,7 @@ from tuirig.events import ServerState
 from tuirig.records import MemoryParts
 from tuirig.rigs.settings import NONE
 from tuirig.tui import figures
-from tuirig.tui.spans import Line, Span, line, spread, width
+from tuirig.tui.spans import Line, Span, line, spread, width, wrap
 from tuirig.tui.view import View
 
 MARKS = {
@@ -218,10 +218,10 @@ def now(view: View, cells: int, height: int) -> list[Line]:
     ]
     shown = positions(view, cells, max(0, height - len(lines) - len(tail)))
     lines += shown + tail
-    doing = busy(view)
-    if doing and len(lines) < height:
-        lines += [()] * (height - len(lines) - 1) + [doing]
-    return lines
+    words = "".join(span.text for span in busy(view))
+    doing = [line(Span(row, "warn")) for row in wrap(words, cells)] if words else []
+    room = height - len(lines)
+    return [*lines, *[()] * (room - len(doing)), *doing[:room]] if room > 0 else lines
 
 
 def band(view: View, cells: int) -> list[Line]:
