@@ -61,7 +61,7 @@ class Recorder(Terminal):
 
 def perform() -> Recorder:
     """Tune, save, quit."""
-    argv = [sys.executable, "-m", "tuirig", "demo", RIG, "--hz", "4"]
+    argv = [sys.executable, "-m", "tuirig", "demo", RIG, "--hz", "2"]
     with Recorder(argv) as terminal:
         terminal.look_on(STORY[0], then_s=3)
         terminal.send("t")
