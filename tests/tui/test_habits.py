@@ -16,7 +16,7 @@ from textual.widgets import Static
 from tests.terminal import Terminal
 from tests.tui.driving import Driver, driving, servers
 from tests.tui.test_in_a_terminal import ready, rig_file  # noqa: F401
-from tests.tui.test_look import show_measured, still
+from tests.tui.test_look import SIZES, show_measured, still
 from tests.tui.test_main_screen import LONG, choose
 from tuirig import locations
 from tuirig.events import ReplyStarted
@@ -26,8 +26,10 @@ from tuirig.hosts.remembered import end_remembered, remembered_servers
 from tuirig.measure.prompts import PROMPTS
 from tuirig.rigs.schema import Rig
 from tuirig.rigs.settings import NONE, Setting
+from tuirig.tui.app import TuirigApp
 from tuirig.tui.dialogs import Choice, Messages
 from tuirig.tui.followed_log import FollowedLog, LogPane
+from tuirig.tui.keys import ALL, TUNE, keys_of
 from tuirig.tui.panels import reply
 
 
@@ -284,3 +286,54 @@ def test_a_stopped_program_goes_on_with_one_reader_of_keys(rig_file: Path) -> No
         mark = len(terminal.output)
         terminal.send("?")
         terminal.wait_for("Keys and words", since=mark)
+
+
+@pytest.mark.parametrize("screen", ALL)
+async def test_every_key_of_the_help_does_what_the_table_says(
+    screen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    async def record(app: object, action: str, *rest: object, **options: object) -> bool:
+        done.append(action)
+        return True
+
+    async with still("80x24") as driver:
+        number = {name: str(place) for place, name in enumerate(ALL, 1)}[screen]
+        if screen != TUNE:
+            await driver.press(number)
+            await driver.until(lambda: getattr(driver.app.screen, "NAME", "") == screen)
+        monkeypatch.setattr(TuirigApp, "run_action", record)
+        for key in keys_of(screen):
+            for name in key.keys.split(","):
+                done.clear()
+                await driver.press(name)
+                # Ctrl+Q is Textual's own, which leaves as q does.
+                wanted = "quit" if name == "ctrl+q" else key.action.removeprefix("app.")
+                assert [one.removeprefix("app.") for one in done] == [wanted], name
+
+
+@pytest.mark.parametrize("number", ["", "2", "3", "4", "5", "6"])
+async def test_another_size_shows_what_a_start_in_that_size_shows(number: str) -> None:
+    shown = {}
+    for first, then in (("200x60", "80x24"), ("80x24", "80x24"), ("80x24", "200x60")):
+        async with still(first) as driver:
+            await show_measured(driver)
+            if number:
+                await driver.press(number)
+                await driver.until(lambda: driver.app.screen is not driver.screen)
+            await driver.until(
+                lambda: (
+                    not any(
+                        one.is_running and one.group in ("runs", "run", "profiles", "files")
+                        for one in driver.app.workers
+                    )
+                )
+            )
+            await driver.pilot.resize_terminal(*SIZES[then])
+            await driver.pilot.pause()
+            await driver.until(lambda: "tuirig" in driver.text() or "3050" in driver.text())
+            shown[first, then] = driver.text()
+    assert shown["200x60", "80x24"] == shown["80x24", "80x24"]
+    width = max(len(row) for row in shown["80x24", "200x60"].splitlines())
+    assert width > 150 and len(shown["80x24", "200x60"].splitlines()) == 60

@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui import example
 from tuirig.events import Failed, Progress, ServerState
-from tuirig.rigs.settings import NONE, Setting
+from tuirig.rigs.settings import NONE, Setting, parse_setting
 from tuirig.tui.panels import grid, reply, status
 from tuirig.tui.spans import Line, width
 from tuirig.tui.view import View
@@ -134,3 +134,24 @@ def test_every_state_is_a_word_beside_a_mark(state: ServerState) -> None:
 def test_a_brief_command_line_keeps_its_flags_and_file_names() -> None:
     command = "LD_LIBRARY_PATH=/opt/a/long/folder/of/bin /opt/a/long/folder/llama-server -ngl 99"
     assert reply.brief(command) == "LD_LIBRARY_PATH=…/bin …/llama-server -ngl 99"
+
+
+@pytest.mark.parametrize("height", range(8))
+@pytest.mark.parametrize("setting", ["none", "q4_0:2", "bf16:2"])
+def test_details_have_the_command_line_as_far_as_there_is_room(setting: str, height: int) -> None:
+    view = example.measured()
+    view.cursor = parse_setting(setting)
+    view.apply(
+        Failed(
+            message="the server did not start: no memory " * 4,
+            hint="use a smaller -c",
+            evidence=("E one", "E two"),
+            setting="bf16:2",
+        ),
+        0.0,
+    )
+    lines = reply.details(view, "", "llama-server " + "--flag value " * 40, 60, height)
+    assert str(view.cursor) in words(list(lines)[:1])
+    assert ("$ llama-server" in words(list(lines)[:height])) == (
+        len(grid.details(view, "", 60)) < height
+    )

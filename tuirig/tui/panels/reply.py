@@ -15,7 +15,8 @@ from tuirig.tui.view import View
 FIRST_STEPS = (
     "Arrows choose a cell: row = drafter, column = draft length.",
     "Enter starts the server with it, Space streams a prompt, m measures 12.",
-    "s saves it as this card's profile. ? shows every key.",
+    "s saves it as this card's profile, t finds the best one. ? shows every key.",
+    "2 to 6 are other screens: Compare, History, Profiles, Files, Log.",
     "A rig of your own: tuirig rig new NAME, then tuirig NAME.",
 )
 
@@ -57,7 +58,7 @@ def text(view: View, cells: int, height: int) -> Sequence[Line]:
 def details(view: View, refusal: str, command: str, cells: int, height: int) -> Sequence[Line]:
     """The cell in words, its command line, and what the marks mean, as far as the height goes."""
     words = cell_details(view, refusal, cells)
-    left = height - len(words)
+    left = max(0, height - len(words))
     rows = wrap(f"$ {brief(command)}", cells) if command and left > 0 else []
     if len(rows) > left:
         rows = [*rows[: left - 1], f"{rows[left - 1][: cells - 2]} …"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual import events
 from textual.message import Message
@@ -59,18 +59,18 @@ class Scrolling(Lines):
 
 
 class Text(Scrolling):
-    """Lines that are given to it."""
+    """A text that is given to it."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self.content: Sequence[Line] = ()
+        self.content: Callable[[int], Sequence[Line]] = lambda width: ()
 
     def rows(self, width: int) -> Sequence[Line]:
-        """The lines as they are."""
-        return self.content
+        """The lines in this width."""
+        return self.content(width)
 
-    def show(self, content: Sequence[Line]) -> None:
-        """Another text, from its start."""
+    def show(self, content: Callable[[int], Sequence[Line]]) -> None:
+        """Another text, from its start. content: its lines for a width in cells."""
         self.content, self.top = content, 0
         self.redraw()
 

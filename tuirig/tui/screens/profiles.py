@@ -74,9 +74,12 @@ class Profiles(OtherScreen):
         one, whole = table.listed[table.cursor], self.has_class("-whole")
         panel.border_title = one.file.name
         panel.border_subtitle = f"Enter: {'less' if whole else 'the whole profile'}"
-        cells = max(20, panel.content_size.width)
-        said = profiles.about(one, cells)
-        panel.show([*said, (), *profiles.whole(one, cells)] if whole else said)
+
+        def content(cells: int) -> Sequence[Line]:
+            said = profiles.about(one, cells)
+            return [*said, (), *profiles.whole(one, cells)] if whole else said
+
+        panel.show(content)
 
     def action_whole(self) -> None:
         """The whole profile, which the keys then scroll; once more: the table again."""
