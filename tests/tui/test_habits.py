@@ -337,3 +337,15 @@ async def test_another_size_shows_what_a_start_in_that_size_shows(number: str) -
     assert shown["200x60", "80x24"] == shown["80x24", "80x24"]
     width = max(len(row) for row in shown["80x24", "200x60"].splitlines())
     assert width > 150 and len(shown["80x24", "200x60"].splitlines()) == 60
+
+
+async def test_how_long_a_measurement_takes_is_told_before(
+    tiny_gemma4_rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuirig.tui.workflows.WORTH_TELLING_S", 0.0)
+    async with driving(tiny_gemma4_rig) as driver:
+        await driver.press("m")
+        await driver.until(lambda: "12 prompts take about" in driver.toasts())
+        assert driver.screen.view.measure_s
+        await driver.press("escape")
+        await driver.until_quiet()

@@ -15,7 +15,7 @@ from textual.drivers.web_driver import WebDriver
 
 from tuirig.cli.main import guarded
 from tuirig.errors import ExitCode
-from tuirig.tui.app import TuirigApp, run
+from tuirig.tui.app import run
 
 
 class PageDriver(WebDriver):
@@ -54,9 +54,7 @@ def main() -> int:
     parser.add_argument("--theme")
     parser.add_argument("--hz", type=int)
     options = parser.parse_args()
-    # This process is one screen: none of its programs draws into a terminal.
-    TuirigApp.get_driver_class = lambda self: PageDriver  # type: ignore[method-assign]
-    return run(options.rig, options.theme, options.hz)
+    return run(options.rig, options.theme, options.hz, PageDriver)
 
 
 if __name__ == "__main__":

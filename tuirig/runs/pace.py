@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from tuirig.cards.detect import CPU
+from tuirig.rigs.schema import TARGET
 from tuirig.rigs.settings import NONE
 from tuirig.runs.session import Session
 from tuirig.runs.store import PastStart, Store
@@ -39,6 +40,22 @@ class Pace:
     def took(self, seconds: float) -> None:
         """A start with all its replies took so long."""
         self._seen.append(seconds)
+
+
+async def rig_pace(session: Session, tokens: int) -> Pace:
+    """The pace to expect of a start with so many tokens, by every earlier start of the rig."""
+
+    def past() -> tuple[PastStart, ...]:
+        with Store() as store:
+            return store.past_starts(session.rig.name)
+
+    target = session.files.get(TARGET)
+    return pace_of(
+        await asyncio.to_thread(past),
+        tokens,
+        target_bytes=target.stat().st_size if target is not None else 0,
+        on_gpu=session.card.info.kind != CPU,
+    )
 
 
 async def pace_on(

@@ -59,11 +59,15 @@ class TuirigApp(App[None]):
         first: FoundRig,
         theme: str | None = None,
         hz: int | None = None,
+        driver: type[Driver] | None = None,
     ) -> None:
-        """theme, hz: as on the command line; else what config.toml says, else the defaults."""
+        """theme, hz: as on the command line; else what config.toml says, else the defaults.
+
+        driver: what draws, where it is not the terminal.
+        """
         config = read_config()
         colourless = bool(os.environ.get("NO_COLOR"))
-        super().__init__(ansi_color=True if colourless else None)
+        super().__init__(driver_class=driver, ansi_color=True if colourless else None)
         self.register_theme(HIGH_CONTRAST)
         chosen = self._chosen_theme(theme, config.theme)
         if colourless:
@@ -226,11 +230,16 @@ class TuirigApp(App[None]):
             self.exit(return_code=ExitCode.FAILED)
 
 
-def run(reference: str | None = None, theme: str | None = None, hz: int | None = None) -> int:
+def run(
+    reference: str | None = None,
+    theme: str | None = None,
+    hz: int | None = None,
+    driver: type[Driver] | None = None,
+) -> int:
     """Open the screen; the exit code. Raises TuirigError when a named rig can't be opened."""
     listings, layout = list_rigs(), read_layout()
     first = find_rig(reference) if reference else _first(listings, layout.rig)
-    app = TuirigApp(listings, first, theme, hz)
+    app = TuirigApp(listings, first, theme, hz, driver)
     app.main.lay_out(layout)
     app.run()
     remember_layout(app.main.layout_now)

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 from tuirig.errors import ExitCode, TuirigError
 from tuirig.measure.prompts import choose
 from tuirig.rigs.settings import NONE, Setting
+from tuirig.tui.panels.runs import duration
+
+#: What takes longer is told before.
+WORTH_TELLING_S = 10.0
 
 if TYPE_CHECKING:
     from tuirig.events import PlanMade
@@ -31,6 +35,8 @@ async def measure(
     """One setting after the other; one that fails does not end the queue."""
     view = screen.view
     try:
+        if view.measure_s is None:
+            await _estimate(screen, session, prompts)
         while waiting:
             view.measuring = setting = waiting.pop(0)
             began_s = monotonic()
@@ -44,6 +50,18 @@ async def measure(
         view.measuring = None
         if view.waiting is waiting:  # else somebody has begun another queue
             view.waiting = []
+
+
+async def _estimate(screen: MainScreen, session: Session, prompts: int) -> None:
+    """Tell how long the first one will take, where that is long."""
+    from tuirig.runs.pace import rig_pace
+
+    pace = await rig_pace(session, prompts * screen.tokens)
+    screen.view.measure_s = pace.start_s
+    if pace.start_s >= WORTH_TELLING_S:
+        screen.notify(
+            f"{prompts} prompts take about {duration(pace.start_s)} ({pace.basis})", timeout=5
+        )
 
 
 async def compare(
