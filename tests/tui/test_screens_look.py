@@ -111,7 +111,7 @@ async def opened(
         elif name == "profiles":
             await driver.until(lambda: screen.query_one(ProfileTable).count)
         elif name == "history":
-            await driver.until(lambda: "no result" in driver.text())
+            await driver.until(lambda: "goes on" in driver.text() and "of 6" in driver.text())
         await driver.pilot.pause()
         yield driver
 

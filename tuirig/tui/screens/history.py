@@ -64,7 +64,9 @@ class ChartPane(Scrolling):
         super().__init__(id=id)
         self.facts: Facts | None = None
         self.number = 0
-        self._drawn: tuple[object, list[Line]] = (None, [])
+        self._content: list[Line] = []
+        self._drawn_of: Facts | None = None
+        self._drawn_as = (0, 0, 0)
 
     def show(self, facts: Facts | None, number: int) -> None:
         """A chart of a run."""
@@ -76,17 +78,18 @@ class ChartPane(Scrolling):
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
         """The rows in sight."""
-        wanted = (id(self.facts), self.number, width, height)
-        if self._drawn[0] != wanted:
-            drawn = CHARTS[self.number].draw(self.facts, width, height) if self.facts else []
-            self._drawn = (wanted, drawn)
-            more = ", PgDn the rest" if len(drawn) > height else ""
+        wanted = (self.number, width, height)
+        if self._drawn_of is not self.facts or self._drawn_as != wanted:
+            self._drawn_of, self._drawn_as = self.facts, wanted
+            draw = CHARTS[self.number].draw
+            self._content = draw(self.facts, width, height) if self.facts else []
+            more = ", PgDn the rest" if len(self._content) > height else ""
             self.call_later(setattr, self, "border_subtitle", f"← → other charts{more}")
         return super().lines(width, height)
 
     def rows(self, width: int) -> Sequence[Line]:
         """All of the chart."""
-        return self._drawn[1]
+        return self._content
 
 
 class History(OtherScreen):

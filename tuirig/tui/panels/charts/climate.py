@@ -100,7 +100,7 @@ def over_time(facts: Facts, cells: int, rows: int) -> list[Line]:
     lines: list[Line] = list(head)
     for number, (strip, ends) in enumerate(zip(shown, labels, strict=True)):
         bottom = number == len(shown) - 1
-        height = room // fit + (room % fit if bottom else 0)
+        height = room // fit + (number < room % fit)
         lines += _strip(strip, number, ends, wide, x, cells, height, bottom)
     return lines
 
