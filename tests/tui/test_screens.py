@@ -292,3 +292,13 @@ async def test_a_screen_keeps_nothing_open_that_it_replaced() -> None:
         await driver.until(lambda: not first.is_attached)
         assert not any(worker.node is first and worker.is_running for worker in driver.app.workers)
         assert isinstance(driver.app.screen, OtherScreen)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+async def test_a_screen_that_is_left_at_once_breaks_nothing(number: str) -> None:
+    """What it reads beside the screen comes when its widgets are gone."""
+    async with still("80x24") as driver:
+        for _ in range(5):
+            await driver.press(number, "escape")
+        await driver.until(lambda: shown(driver) == TUNE)
+        await driver.until(lambda: not any(one.is_running for one in driver.app.workers))

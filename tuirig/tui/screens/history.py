@@ -98,13 +98,19 @@ class History(OtherScreen):
     NAME = "history"
     BINDINGS = bindings_of(NAME)
 
+    def __init__(self) -> None:
+        super().__init__()
+        # Kept, not looked up: what is read beside the screen may come after it was left.
+        self._list = RunList(id="runs")
+        self._answer = Static(id="answer", markup=False)
+        self._pane = ChartPane(id="chart")
+
     def body(self) -> ComposeResult:
         """List, answer, chart."""
-        runs = RunList(id="runs")
-        runs.border_title = f"History of {self.view.rig.name}"
-        yield runs
-        yield Static(id="answer", markup=False)
-        yield ChartPane(id="chart")
+        self._list.border_title = f"History of {self.view.rig.name}"
+        yield self._list
+        yield self._answer
+        yield self._pane
 
     def on_mount(self) -> None:
         """Read the store beside the screen."""
@@ -127,14 +133,14 @@ class History(OtherScreen):
         try:
             runs = await asyncio.to_thread(_runs, rig)
         except TuirigError as error:
-            self.query_one("#answer", Static).update(error.text())
+            self._answer.update(error.text())
             return
-        self.query_one(RunList).show(runs, self._place.runs.get(rig))
+        self._list.show(runs, self._place.runs.get(rig))
         self._show_run()
 
     def on_choices_moved(self) -> None:
         """Another run."""
-        listed, rig = self.query_one(RunList), self.view.rig.name
+        listed, rig = self._list, self.view.rig.name
         if listed.cursor:
             self._place.runs[rig] = listed.runs[listed.cursor].id
         else:
@@ -143,25 +149,24 @@ class History(OtherScreen):
 
     @work(exclusive=True, group="run")
     async def _show_run(self) -> None:
-        listed, pane = self.query_one(RunList), self.query_one(ChartPane)
+        listed, pane = self._list, self._pane
         if not listed.runs:
             pane.show(None, self._place.chart)
             return
         run = listed.runs[listed.cursor]
         facts = await asyncio.to_thread(_facts, run, self.view.rig.tune.lengths)
-        self.query_one("#answer", Static).update(history.answer(run))
+        self._answer.update(history.answer(run))
         pane.show(facts, self._place.chart)
 
     def action_chart(self, step: int) -> None:
         """Another chart of the same run."""
-        pane = self.query_one(ChartPane)
+        pane = self._pane
         self._place.chart = (self._place.chart + step) % len(CHARTS)
         pane.show(pane.facts, self._place.chart)
 
     def action_page(self, step: int) -> None:
         """Through a chart that is longer than its place."""
-        pane = self.query_one(ChartPane)
-        pane.go_by(step * max(1, pane.room - 1))
+        self._pane.go_by(step * max(1, self._pane.room - 1))
 
 
 def _runs(rig: str) -> tuple[StoredRun, ...]:

@@ -40,14 +40,18 @@ class Profiles(OtherScreen):
     NAME = "profiles"
     BINDINGS = bindings_of(NAME)
 
+    def __init__(self) -> None:
+        super().__init__()
+        # Kept, not looked up: what is found beside the screen may come after it was left.
+        self._table = ProfileTable(id="profiles")
+        self._panel = Text(id="profile")
+
     def body(self) -> ComposeResult:
         """Table and panel."""
-        table = ProfileTable(id="profiles")
-        table.border_title = "Profiles"
-        yield table
-        panel = Text(id="profile")
-        panel.border_subtitle = "Enter: the whole profile"
-        yield panel
+        self._table.border_title = "Profiles"
+        yield self._table
+        self._panel.border_subtitle = "Enter: the whole profile"
+        yield self._panel
 
     def on_mount(self) -> None:
         """Look for them beside the screen."""
@@ -58,7 +62,7 @@ class Profiles(OtherScreen):
     async def _load(self) -> None:
         from tuirig.runs.profile_list import listed_profiles
 
-        table = self.query_one(ProfileTable)
+        table = self._table
         table.listed = await listed_profiles()
         table.nothing = "no profiles yet: s in the grid saves one"
         table.offer(len(table.listed))
@@ -68,7 +72,7 @@ class Profiles(OtherScreen):
         self._show()
 
     def _show(self) -> None:
-        table, panel = self.query_one(ProfileTable), self.query_one("#profile", Text)
+        table, panel = self._table, self._panel
         if not table.listed:
             return
         one, whole = table.listed[table.cursor], self.has_class("-whole")
@@ -88,4 +92,4 @@ class Profiles(OtherScreen):
 
     def scrolled(self) -> Scrolling:
         """The table, or the whole profile while it is shown."""
-        return self.query_one("#profile" if self.has_class("-whole") else "#profiles", Scrolling)
+        return self._panel if self.has_class("-whole") else self._table
