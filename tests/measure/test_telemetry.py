@@ -74,6 +74,19 @@ async def test_readings_come_in_order_off_the_loop_and_the_last_is_kept() -> Non
     assert threading.get_ident() not in card.threads
 
 
+async def test_an_idle_server_is_read_seldom_and_often_as_soon_as_it_works() -> None:
+    card, watcher, busy = FakeCard(), Watcher(), []
+    async with Sampler(
+        card, watcher, hz=500, idle_hz=0.001, pid=lambda: 4711, busy=lambda: bool(busy)
+    ):
+        await watcher.until(1)
+        for _ in range(50):  # many beats
+            await asyncio.sleep(0.002)
+        assert len(watcher.events) == 1
+        busy.append(True)
+        await watcher.until(4)
+
+
 async def test_nothing_is_read_after_the_end() -> None:
     card, watcher = FakeCard(), Watcher()
     async with Sampler(card, watcher, hz=200):

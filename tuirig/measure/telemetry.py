@@ -21,12 +21,16 @@ def _no_process() -> int | None:
     return None
 
 
+def _always() -> bool:
+    return True
+
+
 class Sampler:
     """Reads a card `hz` times a second while its context is open, and emits ReadingTaken.
 
-    pid: asked before each reading for the server's process, whose memory is wanted; while there is
-    none the card is read `idle_hz` times a second. A card that answers slower than the rate is
-    read less often: readings never pile up.
+    pid: asked before each reading for the server's process, whose memory is wanted. While there is
+    none, or it is not `busy`, the card is read `idle_hz` times a second. A card that answers slower
+    than the rate is read less often: readings never pile up.
     """
 
     def __init__(
@@ -37,6 +41,7 @@ class Sampler:
         hz: float = 2.0,
         idle_hz: float = 0.5,
         pid: Callable[[], int | None] = _no_process,
+        busy: Callable[[], bool] = _always,
     ) -> None:
         self.last: Reading | None = None
         self._card = card
@@ -44,6 +49,7 @@ class Sampler:
         self._period_s = 1 / hz
         self._idle_period_s = 1 / min(hz, idle_hz)
         self._pid = pid
+        self._busy = busy
         self._end = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -70,12 +76,16 @@ class Sampler:
 
     async def _sample(self) -> None:
         began_s = time.monotonic()
+        due_s = began_s
         while not self._end.is_set():
             pid = self._pid()
-            period_s = self._idle_period_s if pid is None else self._period_s
-            reading = await asyncio.to_thread(self._card.read, pid)
-            self.last = reading
-            self._emit(ReadingTaken(reading=reading))
+            # An idle card is asked seldom, but whether it still is idle at every beat.
+            if time.monotonic() >= due_s or (pid is not None and self._busy()):
+                reading = await asyncio.to_thread(self._card.read, pid)
+                self.last = reading
+                self._emit(ReadingTaken(reading=reading))
+                due_s = time.monotonic() + self._idle_period_s - self._period_s / 2
+            period_s = self._period_s
             # The next beat after now; those that a slow card missed are gone.
             passed_s = time.monotonic() - began_s
             next_s = (math.floor(passed_s / period_s) + 1) * period_s

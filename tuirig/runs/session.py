@@ -69,6 +69,7 @@ class Session:
         self.server: RunningServer | None = None
         self._emit = emit
         self._rate_hz = rate_hz
+        self._replies = 0  # under way
         self._owner: asyncio.Task[None] | None = None
         self._end = asyncio.Event()
         self._failure: TuirigError | None = None
@@ -96,7 +97,9 @@ class Session:
             return nullcontext()
         from tuirig.measure.telemetry import Sampler
 
-        return Sampler(self.card, self._emit, hz=self._rate_hz, pid=self._server_pid)
+        return Sampler(
+            self.card, self._emit, hz=self._rate_hz, pid=self._server_pid, busy=self._is_busy
+        )
 
     def command(self, setting: Setting, slots: int = 1) -> Command:
         """The command line of a setting, without starting it. Raises as Engine.command does."""
@@ -231,6 +234,7 @@ class Session:
         server = self._require_server()
         self._order += 1
         self._emit(self._state(server, ServerState.RUNNING))
+        self._replies += 1
         try:
             return await measure_reply(
                 server,
@@ -245,6 +249,7 @@ class Session:
             self._fail(error, server.setting)
             raise
         finally:
+            self._replies -= 1
             await self._settle(server)
 
     async def measure(
@@ -266,6 +271,7 @@ class Session:
 
         server = self._require_server()
         self._emit(self._state(server, ServerState.RUNNING))
+        self._replies += 1
         try:
             return await measure_arm(
                 server,
@@ -286,6 +292,7 @@ class Session:
             self._fail(error, server.setting)
             raise
         finally:
+            self._replies -= 1
             await self._settle(server)
 
     async def _settle(self, server: RunningServer) -> None:
@@ -311,6 +318,9 @@ class Session:
 
     def _paths(self) -> dict[str, str]:
         return {name: str(path) for name, path in self.files.items()}
+
+    def _is_busy(self) -> bool:
+        return self._replies > 0
 
     def _server_pid(self) -> int | None:
         return self.server.pid if self.server else None
