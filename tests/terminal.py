@@ -80,6 +80,10 @@ class Terminal:
         """Type."""
         os.write(self._master, text.encode())
 
+    def resize(self, columns: int, rows: int) -> None:
+        """Another size, which the program is told of."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
     def pump(self, seconds: float) -> int:
         """Read what comes within a time; the number of bytes."""
         before = len(self.output)

@@ -107,6 +107,40 @@ def test_a_missing_place_in_the_middle_comes_next() -> None:
     assert contest(blocks=1).next_step(arms) == steps[1]
 
 
+def still(step: BlockStep) -> StoredArm:
+    """An arm in which one reply stood still."""
+    good = done(step)
+    slow = reply(2.0, PROMPTS[0].id)
+    return msgspec.structs.replace(good, replies=(slow, *good.replies[1:]))
+
+
+def test_a_start_in_which_replies_stood_still_is_repeated_once_for_each_side() -> None:
+    judge = contest(blocks=1)
+    arms: list[StoredArm] = []
+    while (step := judge.next_step(arms)) is not None:
+        stalls = step.place in (0, 1) and not step.again
+        arms.append(still(step) if stalls else done(step))
+    places = [msgspec.json.decode(arm.step, type=BlockStep) for arm in arms]
+    assert [(one.side, one.place, one.again) for one in places] == [
+        ("A", 0, False), ("A", 0, True), ("B", 1, False), ("B", 1, True),
+        ("B", 2, False), ("A", 3, False),
+    ]  # fmt: skip
+    result = judge.result(1, "example", arms)
+    assert (result.ratio, result.blocks, result.starts) == (pytest.approx(1.0), 1, 6)
+    assert (result.a.starts, len(result.a.flags)) == (2, 1)
+    assert "1 of 6 replies stood still" in result.a.flags[0]
+
+
+def test_a_side_that_stands_still_again_ends_the_comparison() -> None:
+    judge = contest(blocks=3)
+    first = BlockStep(block=1, place=0, side="A")
+    arms = [still(first), still(msgspec.structs.replace(first, again=True))]
+    assert judge.next_step(arms) is None
+    result = judge.result(1, "example", arms)
+    assert (result.verdict, result.interval, result.a.starts) == ("not measured", None, 0)
+    assert result.settled == "replies of none stood still in two starts: they say nothing of it"
+
+
 def test_longer_comparisons_are_foretold() -> None:
     steps = [BlockStep(block=1, place=place, side=side) for place, side in enumerate("ABBA")]
     arms = [done(step, 100.0 + place) for place, step in enumerate(steps)]

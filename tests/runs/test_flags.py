@@ -59,6 +59,17 @@ def test_replies_that_stood_still_are_flagged() -> None:
     )
     assert flags(start("bf16:7", *(reply(one) for one in (234.4, 327.9, 120.0))), []) == ()
     assert flags(start("bf16:7"), []) == ()
+    # Short replies: a twentieth of a second is a matter of chance.
+    short = [msgspec.structs.replace(reply(one), predicted_n=4) for one in (300.0, 300.0, 60.0)]
+    assert flags(start("bf16:7", *short), []) == ()
+
+
+def test_drift_is_not_told_from_a_start_in_which_replies_stood_still() -> None:
+    first, last = start("none", *[reply(50.0)] * 3), start("none", *[reply(51.0)] * 3)
+    still = start("none", reply(1.0), *[reply(50.0)] * 2)
+    found = drift([first, still, last])
+    assert found is not None and found.ratio == pytest.approx(51 / 50)
+    assert drift([still, last]) is None
 
 
 def test_a_warm_beginning_and_differing_clocks() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from tuirig.events import (
     ReplyDone,
     StartBegan,
     StartEnded,
+    StartFlagged,
 )
 from tuirig.files.profiles import read_profile
 from tuirig.measure.prompts import choose
+from tuirig.records import Arm, Reply
 from tuirig.rigs.schema import Drafter, Rig
 from tuirig.runs.lifecycle import unfinished
 from tuirig.runs.store import ArmState, RunState
@@ -86,7 +89,7 @@ async def test_every_setting_when_asked_for(tiny_gemma4_rig: Rig) -> None:
     assert starts(ran) == ["none", "q4_0:1", "q4_0:2", "f16:1", "f16:2", "none"]
     assert result.profile is None
     (plan,) = ran.told(PlanMade)
-    assert (plan.fewest, plan.likely, plan.most) == (6, 10, 18)
+    assert (plan.fewest, plan.likely, plan.most) == (6, 10, 21)
     assert any("every length of 1, 2" in step for step in plan.steps)
     assert any(reason.startswith("heat and clock") for reason in plan.cannot)
     assert any("needs 6 prompts of it" in reason for reason in plan.cannot)
@@ -190,6 +193,71 @@ async def test_a_cancelled_search_keeps_its_arms_and_goes_on(tiny_gemma4_rig: Ri
     assert [event.number for event in ran.told(StartEnded)] == [2, 3, 4]
     assert [arm.state for arm in arms].count(ArmState.BROKEN_OFF) == 1
     assert (result.run, result.starts) == (number, 4)
+
+
+def stall(ran: Running, *wanted: int) -> None:
+    """Let the server tell of a reply that took minutes in these starts (counted from 1)."""
+    measure, begun = ran.session.measure, itertools.count(1)
+
+    async def stalling(*args: Any, keep: Any, **options: Any) -> Arm:
+        number = next(begun)
+
+        async def slowed(reply: Reply) -> None:
+            if number in wanted and reply.order == 1:
+                reply = msgspec.structs.replace(reply, tok_s=0.01)
+            await keep(reply)
+
+        return await measure(*args, keep=slowed, **options)
+
+    ran.session.measure = stalling  # type: ignore[method-assign]
+
+
+async def test_a_start_in_which_a_reply_stood_still_is_repeated(tiny_gemma4_rig: Rig) -> None:
+    options = msgspec.structs.replace(SHORT, lengths=(1,), save=False)
+    async with running(tiny_gemma4_rig) as ran:
+        stall(ran, 1)
+        result = await tune(ran.session, options, ran.store, ran.events.append)
+        arms = ran.store.arms(result.run)
+    assert starts(ran) == ["none", "none", "q4_0:1", "none"]
+    began = ran.told(StartBegan)
+    assert began[1].reason == "again: replies stood still"
+    assert began[1].number <= began[1].expected
+    assert began[3].reason == "the first setting again: drift check"
+    (flagged,) = ran.told(StartFlagged)
+    assert flagged.number == 1 and "1 of 3 replies stood still" in flagged.reasons[0]
+    assert [arm.state for arm in arms] == [ArmState.MEASURED] * 4
+    none = result.settings[0]
+    assert (none.starts, none.flags) == (2, flagged.reasons)
+    assert (result.starts, result.starts_to_finalists) == (4, 3)
+    assert result.drift is not None
+    assert "can't be told" not in result.why
+
+
+async def test_a_resumed_search_repeats_what_stood_still_before_it_was_cancelled(
+    tiny_gemma4_rig: Rig,
+) -> None:
+    options = msgspec.structs.replace(SHORT, lengths=(1,), save=False)
+    ended = asyncio.Event()
+    async with running(tiny_gemma4_rig) as ran:
+        stall(ran, 1)
+
+        def emit(event: Any) -> None:
+            ran.events.append(event)
+            if isinstance(event, StartEnded):
+                ended.set()
+
+        task = asyncio.create_task(tune(ran.session, options, ran.store, emit))
+        await ended.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        ran.events.clear()
+        stall(ran, 1)  # the repeated start, too
+        result = await tune(ran.session, options, ran.store, ran.events.append, resume=1)
+    assert starts(ran)[:2] == ["none", "q4_0:1"]
+    assert ran.told(StartBegan)[0].reason == "again: replies stood still"
+    assert (result.setting, result.verdict, result.ratio) == ("q4_0:1", "not measured", None)
+    assert result.why.endswith("none can't be told: replies stood still in all of its 2 starts")
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ import msgspec
 import pytest
 
 from tests.runs.stored import reply
-from tests.runs.tuned import PROMPTS, block, passes, started
+from tests.runs.tuned import PROMPTS, block, passes, stalled, started
 from tuirig.runs.store import ArmState, FailureNote, StoredArm
 from tuirig.runs.tune_plan import TunePlan
 from tuirig.runs.tune_result import TuneResult, result_of
+from tuirig.runs.tune_state import CellStep
 from tuirig.stats.choice import Objective
 from tuirig.stats.comparison import Variance
 from tuirig.stats.search import Passes, Plan, Row
@@ -70,6 +71,42 @@ def test_nothing_measured() -> None:
     failed = started("none", 1.0, state=ArmState.FAILED, arm=None, replies=())
     found = result([failed])
     assert (found.setting, found.verdict, found.interval) == (None, "not measured", None)
+
+
+AGAIN = CellStep(reason="again: replies stood still", again=True)
+
+
+def test_a_repeated_start_takes_the_place_of_one_in_which_replies_stood_still() -> None:
+    arms = [
+        started("none", 50.0), stalled("q4_0:2", 90.0), started("q4_0:2", 90.0, AGAIN),
+        started("none", 50.0),
+    ]  # fmt: skip
+    found = result(arms)
+    assert (found.setting, found.verdict, found.why) == ("q4_0:2", "faster", "highest ratio")
+    assert found.ratio == pytest.approx(1.8)
+    assert (found.starts, found.starts_to_finalists) == (4, 3)
+    row = found.settings[1]
+    assert (row.starts, row.gain) == (1, pytest.approx(1.8))
+    assert row.flags == ("2 of 12 replies stood still: 4 tok/s and up, their median is 95",)
+
+
+def test_what_stood_still_twice_is_not_in_the_choice_and_the_answer_says_so() -> None:
+    arms = [started("none", 50.0), stalled("q4_0:2", 90.0), stalled("q4_0:2", 90.0)]
+    arms[2] = msgspec.structs.replace(arms[2], step=msgspec.Raw(msgspec.json.encode(AGAIN)))
+    found = result(arms)
+    assert (found.setting, found.verdict, found.ratio) == ("none", "not measured", None)
+    assert found.why.endswith("; q4_0:2 can't be told: replies stood still in all of its 2 starts")
+    row = found.settings[1]
+    assert (row.outcome, row.starts, row.gain, len(row.flags)) == ("measured", 0, None, 1)
+
+
+def test_without_a_baseline_that_counts_there_is_no_verdict() -> None:
+    arms = [stalled("none", 50.0), started("q4_0:1", 70.0), started("q4_0:2", 90.0)]
+    found = result(arms)
+    assert (found.setting, found.compared) == ("q4_0:2", "q4_0:2")
+    assert (found.verdict, found.ratio, found.interval) == ("not measured", None, None)
+    assert "none can't be told: replies stood still in its only start" in found.why
+    assert [row.gain for row in found.settings] == [None, None, None]
 
 
 def test_starts_and_seconds_before_the_finalists() -> None:

@@ -4,10 +4,19 @@ import msgspec
 import pytest
 
 from tests.runs.stored import arm, reply
-from tests.runs.tuned import block, passes, started
+from tests.runs.tuned import block, passes, stalled, started
 from tuirig.rigs.settings import parse_setting
 from tuirig.runs.store import ArmState
-from tuirig.runs.tune_state import cell_of, next_block, next_place, rates, setting_of, state_of
+from tuirig.runs.tune_state import (
+    CellStep,
+    cell_of,
+    next_block,
+    next_place,
+    rates,
+    setting_of,
+    state_of,
+    step_of,
+)
 from tuirig.stats.choice import ALL, Objective
 from tuirig.stats.search import Cell, Outcome
 
@@ -90,6 +99,45 @@ def test_a_place_that_is_missing_in_the_middle_comes_next() -> None:
     arms = block(1, "q4_0:2", "q4_0:1", [81.0, 80.0, 80.0, 81.0])
     place = next_place([arms[0], arms[3]])
     assert place is not None and place.place == 1
+
+
+def test_replies_that_stood_still_are_seen_in_a_stored_arm() -> None:
+    again = CellStep(reason="again: replies stood still", again=True)
+    state = state_of([stalled("none", 50.0), started("none", 50.0, again)], ALL)
+    assert [(one.stood_still, one.again, one.counts) for one in state.results] == [
+        (True, False, False), (False, True, True),
+    ]  # fmt: skip
+
+
+def test_a_place_in_which_replies_stood_still_comes_again() -> None:
+    first, second, third, fourth = block(1, "q4_0:2", "q4_0:1", [81.0, 80.0, 80.0, 81.0])
+    for arms in (
+        [first, stalled("q4_0:1", 80.0, step_of(second))],
+        [first, second, third, stalled("q4_0:2", 80.0, step_of(fourth))],
+    ):
+        place = next_place(arms, repeats_left=1)
+        assert place is not None
+        assert (place.place, place.setting, place.again) == (
+            len(arms) - 1, arms[-1].setting, True,
+        )  # fmt: skip
+        assert place.reason == "again: replies stood still"
+        for repeated in (started, stalled):
+            after = next_place([*arms, repeated(place.setting, 80.0, place)], repeats_left=1)
+            assert after is None or (after.place, after.again) == (len(arms), False)
+    beyond = next_place([first, stalled("q4_0:1", 80.0, step_of(second))], repeats_left=0)
+    assert beyond is not None and (beyond.place, beyond.again) == (2, False)
+
+
+def test_a_block_with_a_repeated_place_is_one_block() -> None:
+    first, second, *others = block(1, "q4_0:2", "q4_0:1", [81.0, 80.0, 80.0, 81.0])
+    still = stalled("q4_0:1", 80.0, step_of(second))
+    place = next_place([first, still], repeats_left=1)
+    assert place is not None
+    arms = [first, still, started("q4_0:1", 80.0, place), *others]
+    state = state_of(arms, ALL)
+    assert state.blocks == ((Cell("q4_0", 2), Cell("q4_0", 1)),)
+    assert [one.counts for one in state.results].count(True) == 4
+    assert next_place(arms, repeats_left=1) is None
 
 
 def test_tokens_per_joule() -> None:

@@ -38,6 +38,13 @@ def started(setting: str, tok_s: float, step: Step | None = None, **changes: Any
     return StoredArm(**values)
 
 
+def stalled(setting: str, tok_s: float, step: Step | None = None) -> StoredArm:
+    """An arm in which two replies stood still."""
+    good = started(setting, tok_s, step)
+    slow = tuple(reply(tok_s / 20, prompt) for prompt in PROMPTS[:2])
+    return msgspec.structs.replace(good, replies=(*slow, *good.replies[2:]))
+
+
 def passes(passes_s: dict[int, float] | None) -> StoredArm:
     """The start that measured V(k), or failed to."""
     step = PassesStep(positions=8)

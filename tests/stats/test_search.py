@@ -30,6 +30,7 @@ from tuirig.stats.search import (
     forecast,
     next_step,
     predictions,
+    untold,
     verdict,
 )
 
@@ -79,8 +80,9 @@ def drive(
                 state = replace(state, passes_s=found)
             case MeasurePasses():
                 state = replace(state, passes_failed=True)
-            case StartCell(cell):
-                state = replace(state, results=(*state.results, measure(cell)))
+            case StartCell(cell, _, again):
+                result = replace(measure(cell), again=again)
+                state = replace(state, results=(*state.results, result))
             case RunBlock(a, b, order):
                 starts = [measure(a if side == "A" else b) for side in order]
                 state = replace(
@@ -311,6 +313,77 @@ def test_a_block_with_the_first_setting_is_drift_check_enough() -> None:
     assert started(steps).count("none") == 1
 
 
+class Stalling:
+    """Measures; in the first starts of some cells replies stood still, at a fifth of the speed."""
+
+    def __init__(self, times: Mapping[str, int], otherwise: int = 0) -> None:
+        self.times, self.otherwise = times, otherwise
+        self.left: dict[str, int] = {}
+
+    def __call__(self, cell: Cell) -> CellResult:
+        left = self.left.setdefault(str(cell), self.times.get(str(cell), self.otherwise))
+        self.left[str(cell)] = left - 1
+        if left <= 0:
+            return measured(cell, prompts=12)
+        return replace(measured(cell, true_speed(cell) / 5, prompts=12), stood_still=True)
+
+
+PROVEN = plan_of(Q4_0, drift_check=True, history=QUIET)
+
+
+@pytest.mark.parametrize("cell", ["none", "q4_0:7", "q4_0:3"])
+def test_a_start_in_which_replies_stood_still_is_repeated_at_once(cell: str) -> None:
+    quiet, expected = drive(PROVEN, lambda cell: measured(cell, prompts=12))
+    steps, state = drive(PROVEN, Stalling({cell: 1}))
+    names = started(steps)
+    first = names.index(cell)
+    assert [*names[: first + 1], *names[first + 2 :]] == started(quiet)
+    again = [step for step in steps if isinstance(step, StartCell) and step.again]
+    assert [(str(step.cell), step.reason) for step in again] == [
+        (cell, "again: replies stood still")
+    ]
+    assert verdict(PROVEN, state) == verdict(PROVEN, expected)
+    assert untold(state) == {}
+
+
+def test_the_last_start_is_repeated_too() -> None:
+    slow = iter([False] * 4 + [True, False])
+
+    def measure(cell: Cell) -> CellResult:
+        return replace(measured(cell, prompts=12), stood_still=next(slow))
+
+    assert started(drive(PROVEN, measure)[0])[-2:] == ["none", "none"]
+
+
+def test_a_baseline_that_stands_still_twice_leaves_nothing_to_compare_with() -> None:
+    steps, state = drive(PROVEN, Stalling({"none": 2}))
+    assert started(steps)[:3] == ["none", "none", "q4_0:7"]
+    assert untold(state) == {BASELINE: 2}
+    choice = verdict(PROVEN, state)
+    assert choice is not None
+    assert choice.reference != "none"
+    assert "none" not in {choice.setting, *dict(choice.comparisons)}
+
+
+def test_a_length_that_stands_still_twice_is_gone_around() -> None:
+    steps, state = drive(PROVEN, Stalling({"q4_0:7": 2}))
+    assert started(steps)[:4] == ["none", "q4_0:7", "q4_0:7", "q4_0:4"]
+    assert untold(state) == {Cell("q4_0", 7): 2}
+    choice = verdict(PROVEN, state)
+    assert choice is not None and choice.setting in ("q4_0:3", "q4_0:4")
+    assert Cell("q4_0", 7) not in predictions(PROVEN, state)
+
+
+def test_where_replies_always_stand_still_repeats_and_starts_end() -> None:
+    plan = replace(PROVEN, rows=(Q4_0, Q8_0))
+    always = Stalling({}, otherwise=99)
+    steps, state = drive(plan, always)
+    assert sum(isinstance(step, StartCell) and step.again for step in steps) == plan.repeats
+    assert len(started(steps)) <= forecast(plan).most + plan.repeats
+    assert verdict(plan, state) is None
+    assert BASELINE in untold(state)
+
+
 def test_the_objective_decides_which_prompts_count() -> None:
     kinds = {f"{kind}-{i}": kind for kind in ("code", "story") for i in range(3)}
 
@@ -351,6 +424,7 @@ def test_a_stopped_search_goes_on_where_it_was() -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_it_ends_whatever_fails_and_keeps_to_its_forecast(seed: int) -> None:
     rng = random.Random(seed)
+    stalls = seed % 2 == 1
     rows = [Q4_0, Q8_0, NGRAM][: rng.randint(1, 3)]
     plan = plan_of(
         *rows,
@@ -364,16 +438,19 @@ def test_it_ends_whatever_fails_and_keeps_to_its_forecast(seed: int) -> None:
         if cell != BASELINE and rng.random() < 0.3:
             return CellResult(cell, rng.choice([Outcome.DOES_NOT_FIT, Outcome.FAILED]))
         speed = 100.0 if cell.length is None else true_speed(cell)
-        return measured(cell, speed * math.exp(rng.gauss(0.0, 0.05)), prompts=4)
+        result = measured(cell, speed * math.exp(rng.gauss(0.0, 0.05)), prompts=4)
+        return replace(result, stood_still=stalls and rng.random() < 0.2)
 
     steps, state = drive(plan, measure, PASSES_S if rng.random() < 0.7 else None)
-    names = started(steps)
+    names = [str(s.cell) for s in steps if isinstance(s, StartCell) and not s.again]
+    repeats = len(started(steps)) - len(names)
     assert len(names) == len(set(names))
+    assert repeats <= plan.repeats
     own = plan.passes is Passes.START and any(isinstance(s, MeasurePasses) for s in steps)
     assert len(names) + own <= forecast(plan).most
     choice = verdict(plan, state)
-    assert choice is not None
-    assert choice.setting in {str(r.cell) for r in state.results if r.speeds}
+    told = {str(result.cell) for result in state.results if result.counts}
+    assert (choice.setting in told) if choice else not told
 
 
 def test_the_forecast_before_the_start() -> None:

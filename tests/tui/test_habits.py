@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import psutil
+import pyte
 import pytest
 from textual.widgets import Static
 
@@ -349,3 +350,78 @@ async def test_how_long_a_measurement_takes_is_told_before(
         assert driver.screen.view.measure_s
         await driver.press("escape")
         await driver.until_quiet()
+
+
+@pytest.mark.parametrize("then", ["space", "m", "enter"])
+@pytest.mark.parametrize("first", ["x", "enter"])
+async def test_a_server_that_is_on_its_way_out_is_not_asked(
+    first: str, then: str, tiny_gemma4_rig: Rig
+) -> None:
+    async with driving(tiny_gemma4_rig) as driver:
+        screen = driver.screen
+        for turn in range(4):
+            await driver.press("enter")
+            await driver.until_state("ready")
+            await driver.until_quiet()
+            screen.view.move(1, 0)
+            screen.jobs.latest = ""
+            {"x": screen.action_stop, "enter": screen.action_restart}[first]()
+            await driver.until(lambda: bool(screen.jobs.latest))
+            for _ in range(turn * 3):  # some steps into the stopping, the next key comes
+                await asyncio.sleep(0)
+            {
+                "space": screen.action_stream,
+                "m": screen.action_measure,
+                "enter": screen.action_restart,
+            }[then]()
+            await driver.until(lambda: screen.jobs.name not in ("", "stop"))
+            await driver.until(lambda: screen.view.running is not None)
+            screen.jobs.cancel()
+            await driver.until_quiet()
+        assert driver.app.unexpected is None
+
+
+async def test_a_long_message_is_wrapped_to_be_read_again() -> None:
+    async with still("80x24") as driver:
+        words = [f"word{number}" for number in range(40)]
+        driver.app.notify(" ".join(words), markup=False)
+        await driver.press("n")
+        await driver.until(lambda: isinstance(driver.app.screen, Messages))
+        await driver.pilot.pause()
+        assert all(word in driver.text() for word in words)
+
+
+def test_ctrl_z_leads_to_the_shell_and_fg_back(rig_file: Path) -> None:  # noqa: F811
+    with Terminal([sys.executable, "-m", "tuirig", str(rig_file)]) as terminal:
+        terminal.wait_for("restart")
+        mark = len(terminal.output)
+        terminal.send("\x1a")
+        while psutil.Process(terminal.process.pid).status() != psutil.STATUS_STOPPED:
+            terminal.pump(0.01)
+        assert b"\x1b[?1049l" in terminal.output[mark:]
+        mark = len(terminal.output)
+        os.kill(terminal.process.pid, signal.SIGCONT)
+        terminal.wait_for("restart", since=mark)
+
+
+def test_the_terminal_knows_its_size_better_than_the_environment(
+    rig_file: Path,  # noqa: F811
+) -> None:
+    argv = [sys.executable, "-m", "tuirig", str(rig_file)]
+    env = {"COLUMNS": "200", "LINES": "60"}
+    with Terminal(argv, env=env) as terminal:
+        terminal.wait_for("restart")
+        screen = pyte.Screen(200, 60)
+        pyte.Stream(screen).feed(terminal.output.decode())
+        assert max(len(row.rstrip()) for row in screen.display) <= 80
+
+
+def test_quick_resizes_leave_no_part_unpainted(rig_file: Path) -> None:  # noqa: F811
+    """There and back within a moment: the terminal has lost cells, the size is the same."""
+    with Terminal([sys.executable, "-m", "tuirig", str(rig_file)]) as terminal:
+        terminal.wait_for("restart")
+        for _ in range(3):
+            mark = len(terminal.output)
+            terminal.resize(60, 20)
+            terminal.resize(80, 24)
+            terminal.wait_for("(?s)tok/s.*restart", since=mark)

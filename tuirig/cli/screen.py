@@ -42,6 +42,9 @@ def open_screen(reference: str | None, theme: str | None = None, hz: int | None 
 
         say(f"{usage()}\ntuirig: {reason}\nnext: use a command, e.g. tuirig rigs; tuirig --help")
         return ExitCode.USAGE
+    # The terminal knows its size; what a shell may have exported beats it in Textual.
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
     # The collector rests while code loads; the program wakes it after its first paint.
     gc.disable()
     from tuirig.tui.app import run as run_app

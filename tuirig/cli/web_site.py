@@ -10,6 +10,7 @@ import asyncio
 import errno
 import re
 import secrets
+from contextlib import suppress
 from typing import Any
 
 from aiohttp import web
@@ -133,7 +134,8 @@ class Site(Server):
             await screen.start(width, height)
             assert screen._task is not None
             screen._task.add_done_callback(lambda _: asyncio.ensure_future(close()))
-            await self._process_messages(page, screen)
+            with suppress(ValueError, TypeError, KeyError):  # a message that no page sends
+                await self._process_messages(page, screen)
         finally:
             await _end(screen)
             del self._pages[task]

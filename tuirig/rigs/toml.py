@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from tuirig.errors import FileError
+
+if TYPE_CHECKING:
+    from msgspec import inspect
 
 T = TypeVar("T")
 
@@ -69,6 +72,8 @@ def _schema_error(
         line = lines.of(key)
     elif missing:
         key, message = f"{key}.{missing[1]}".lstrip("."), "this key is missing"
+    elif "enum value" in message:
+        message = f"{message}; known: {', '.join(_words_of(kind, key))}"
     elif "regex" in message:
         message = "expected 64 hexadecimal digits in lower case"
     message = re.sub(r"`(\w+)(?: \| null)?`", lambda word: _KINDS.get(word[1], word[0]), message)
@@ -86,6 +91,22 @@ def _keys_in(kind: Any, key: str) -> list[str]:
     """The keys of the struct that stands at a key, e.g. `drafter[0]`."""
     from msgspec import inspect
 
+    place = _type_at(kind, key)
+    fields = place.fields if isinstance(place, inspect.StructType) else ()
+    return [field.encode_name for field in fields]
+
+
+def _words_of(kind: Any, key: str) -> list[str]:
+    """The values that a key may have, where they are listed."""
+    from msgspec import inspect
+
+    place = _type_at(kind, key)
+    return [str(word) for word in place.values] if isinstance(place, inspect.LiteralType) else []
+
+
+def _type_at(kind: Any, key: str) -> inspect.Type:
+    from msgspec import inspect
+
     place: inspect.Type = inspect.type_info(kind)
     for name in re.findall(r"[^.\[\]]+", re.sub(r"\[[^\]]*\]", "", key)):
         fields = place.fields if isinstance(place, inspect.StructType) else ()
@@ -94,8 +115,7 @@ def _keys_in(kind: Any, key: str) -> list[str]:
             place = next((one for one in place.types if isinstance(one, inspect.StructType)), place)
         if isinstance(place, inspect.VarTupleType | inspect.ListType):
             place = place.item_type
-    fields = place.fields if isinstance(place, inspect.StructType) else ()
-    return [field.encode_name for field in fields]
+    return place
 
 
 def _strings(value: Any, key: str) -> Iterator[tuple[str, str]]:

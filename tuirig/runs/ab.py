@@ -13,7 +13,7 @@ from tuirig.measure import summary
 from tuirig.measure.prompts import PROMPTS, Prompt
 from tuirig.rigs.settings import parse_setting
 from tuirig.runs.arms import ArmRunner, Recipe, to_its_end
-from tuirig.runs.flags import NO_CLOCK, Drift, drift, flags
+from tuirig.runs.flags import NO_CLOCK, Drift, drift, flags, stood_still
 from tuirig.runs.lifecycle import Agree, always, open_run, propose, start_noise, still_valid
 from tuirig.runs.pace import Pace, pace_on
 from tuirig.runs.session import Session
@@ -28,6 +28,7 @@ from tuirig.stats.comparison import (
     compare,
     half_width_after,
 )
+from tuirig.stats.search import AGAIN
 from tuirig.stats.stopping import Look, StoppingRule, block_order, look
 
 KIND = "ab"
@@ -38,6 +39,8 @@ QUICK_S = 120.0
 MOST_BLOCKS = 3
 FEWEST_PROMPTS = 6
 _STARTS = 4  #: of a block
+_SIDES = ("A", "B")
+_REPEATS = 1  #: of a side's starts in which replies stood still
 _MORE_BLOCKS = (1, 2, 3, 5)
 #: A longer comparison is worth mentioning when its interval is narrower by this factor.
 _NARROWER = 0.9
@@ -55,11 +58,15 @@ class AbOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlockStep(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """An arm's place in the blocks: block counted from 1, place from 0. side: "A" or "B"."""
+    """An arm's place in the blocks: block counted from 1, place from 0. side: "A" or "B".
+
+    again: the place had a start in which replies stood still.
+    """
 
     block: int
     place: int
     side: str
+    again: bool = False
 
 
 class More(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +82,7 @@ class More(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SideResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting of a comparison. flags: by start, why it is suspicious."""
+    """One setting of a comparison. starts: those that count. flags: why any is suspicious."""
 
     setting: str
     tok_s: float | None
@@ -145,7 +152,7 @@ async def ab(
         while (step := contest.next_step(runner.arms)) is not None:
             runner.expected = _STARTS * step.block
             runner.recipe = replace(recipe, prompts=contest.prompts(runner.arms))
-            reason = f"{step.side}, block {step.block}"
+            reason = f"{step.side}, block {step.block}" + f"; {AGAIN}" * step.again
             arm = await runner.measure(settings[step.side], step, reason)
             if arm.state is not ArmState.MEASURED:
                 break
@@ -164,7 +171,7 @@ class _Contest:
         self._pace = pace
 
     def _first_s(self, arms: Sequence[StoredArm]) -> float | None:
-        return next((arm.seconds for arm in _measured(arms) if arm.seconds), None)
+        return next((arm.seconds for arm in _counting(arms) if arm.seconds), None)
 
     def rule(self, arms: Sequence[StoredArm]) -> StoppingRule:
         """How many blocks at most. A quick check decides by the time of its first start.
@@ -189,13 +196,20 @@ class _Contest:
         return prompts[: max(FEWEST_PROMPTS, int(len(prompts) * left_s / first_s))]
 
     def next_step(self, arms: Sequence[StoredArm]) -> BlockStep | None:
-        """The first place without a measured arm, None when the answer is settled."""
+        """The first place without an arm that counts; None when the answer is settled.
+
+        Also where replies of a side stood still in a second start, as for a start that fails.
+        """
+        if _still_again(arms):
+            return None
         rule = self.rule(arms)
-        there = {(step.block, step.place) for step in map(_step, _measured(arms))}
+        there = {(step.block, step.place) for step in map(_step, _counting(arms))}
+        still = {(step.block, step.place) for step in map(_step, _still(arms))}
         for block in range(1, rule.blocks + 1):
             for place, side in enumerate(block_order(block)):
                 if (block, place) not in there:
-                    return BlockStep(block=block, place=place, side=side)
+                    again = (block, place) in still
+                    return BlockStep(block=block, place=place, side=side, again=again)
             if self._look(arms, block).settled:
                 return None
         return None
@@ -221,6 +235,9 @@ class _Contest:
     def result(self, run: int, rig: str, arms: Sequence[StoredArm]) -> AbResult:
         """The answer."""
         comparison, blocks, settled = self._now(arms)
+        if side := _still_again(arms):
+            setting = self._options.a if side == "A" else self._options.b
+            settled = f"replies of {setting} stood still in two starts: they say nothing of it"
         failed = next((arm for arm in reversed(arms) if arm.failure), None)
         if failed is not None and failed is arms[-1] and failed.failure is not None:
             settled = f"{failed.setting} {failed.state}: {failed.failure.message}"
@@ -252,7 +269,7 @@ class _Contest:
 
     def _now(self, arms: Sequence[StoredArm]) -> tuple[Comparison, int, str]:
         """(comparison, complete blocks, why it is settled)."""
-        measured = _measured(arms)
+        measured = _counting(arms)
         block = max((_step(arm).block for arm in measured), default=1)
         complete = sum(_step(arm).block == block for arm in measured) == _STARTS
         if complete:
@@ -268,7 +285,7 @@ class _Contest:
         return comparison, block - 1, ""
 
     def _look(self, arms: Sequence[StoredArm], block: int) -> Look:
-        measured = _measured(arms)
+        measured = _counting(arms)
         return look(
             self.rule(arms),
             block,
@@ -318,10 +335,11 @@ def _plan(options: AbOptions, contest: _Contest, pace: Pace, card: str) -> PlanM
         steps=(
             f"A is {options.a}, B is {options.b}: A B B A, then its mirror; {blocks}",
             f"each start: {len(options.prompts)} prompts, {options.tokens} tokens each",
+            "a start in which replies stand still: once more for each side",
         ),
         fewest=_STARTS,
         likely=_STARTS,
-        most=_STARTS * most,
+        most=_STARTS * most + len(_SIDES) * _REPEATS,
         seconds=_STARTS * pace.start_s,
         basis=pace.basis,
         cannot=(NO_CLOCK,) if card == CPU else (),
@@ -330,6 +348,20 @@ def _plan(options: AbOptions, contest: _Contest, pace: Pace, card: str) -> PlanM
 
 def _measured(arms: Sequence[StoredArm]) -> list[StoredArm]:
     return [arm for arm in arms if arm.state is ArmState.MEASURED]
+
+
+def _counting(arms: Sequence[StoredArm]) -> list[StoredArm]:
+    return [arm for arm in _measured(arms) if not stood_still(arm)]
+
+
+def _still(arms: Sequence[StoredArm]) -> list[StoredArm]:
+    return [arm for arm in _measured(arms) if stood_still(arm)]
+
+
+def _still_again(arms: Sequence[StoredArm]) -> str:
+    """The side whose replies stood still more often than it is repeated, empty if none did."""
+    sides = [_step(arm).side for arm in _still(arms)]
+    return next((side for side in _SIDES if sides.count(side) > _REPEATS), "")
 
 
 def _step(arm: StoredArm) -> BlockStep:
@@ -350,7 +382,8 @@ def _side(
     side: str, setting: str, arms: Sequence[StoredArm], prompts: Collection[str]
 ) -> SideResult:
     """One side, on the prompts that were compared (all of its own if none were)."""
-    own = [arm for arm in _measured(arms) if _step(arm).side == side]
+    started = [arm for arm in _measured(arms) if _step(arm).side == side]
+    own = [arm for arm in started if not stood_still(arm)]
     replies = [
         reply for arm in own for reply in arm.replies if not prompts or reply.prompt_id in prompts
     ]
@@ -360,5 +393,5 @@ def _side(
         kept=summary.kept(replies),
         memory_mib=next((arm.arm.memory_mib for arm in reversed(own) if arm.arm), None),
         starts=len(own),
-        flags=tuple(flag for arm in own for flag in flags(arm, _measured(arms))),
+        flags=tuple(flag for arm in started for flag in flags(arm, _measured(arms))),
     )

@@ -35,7 +35,7 @@ from tuirig.records import Arm, Reading, Reply
 from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.circumstances import Circumstances
 from tuirig.runs.cooling import Gate
-from tuirig.runs.flags import flags, greedy
+from tuirig.runs.flags import flags, greedy, stood_still
 from tuirig.runs.pace import Pace
 from tuirig.runs.session import Session
 from tuirig.runs.store import ArmState, FailureNote, Store, StoredArm, now
@@ -236,7 +236,8 @@ class ArmRunner:
         return Sampler(self._session.card, kept.sample, hz=SAMPLES_HZ, pid=lambda: pid)
 
     def _learn_pace(self, arm: StoredArm) -> None:
-        if arm.state is ArmState.MEASURED and arm.passes_s is None and arm.seconds is not None:
+        measured = arm.state is ArmState.MEASURED and arm.passes_s is None
+        if measured and not stood_still(arm) and arm.seconds is not None:
             self.pace.took(arm.seconds)
 
     def _tell(self, arm: StoredArm, number: int) -> None:

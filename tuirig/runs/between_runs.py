@@ -11,7 +11,7 @@ from tuirig.rigs.settings import NONE
 from tuirig.runs.circumstances import changes
 from tuirig.runs.flags import greedy
 from tuirig.runs.report import Report, report
-from tuirig.runs.settings_table import SettingResult, interval_of, measured_arms
+from tuirig.runs.settings_table import SettingResult, counting_arms, interval_of, measured_arms
 from tuirig.runs.store import Store, StoredArm
 from tuirig.stats.comparison import Start, compare
 
@@ -112,7 +112,7 @@ def _changed(a: Sequence[StoredArm], b: Sequence[StoredArm]) -> tuple[str, ...]:
 
 def _starts(arms: Sequence[StoredArm]) -> Mapping[str, list[Start]]:
     found: dict[str, list[Start]] = {}
-    for arm in measured_arms(arms):
+    for arm in counting_arms(arms):
         found.setdefault(arm.setting, []).append(summary.tok_s_by_prompt(greedy(arm)))
     return found
 

@@ -1,4 +1,7 @@
-"""What makes a measured start suspicious: heat, clock, drift. It is told, and still counts."""
+"""What makes a measured start suspicious: heat, clock, drift. It is told, and still counts.
+
+All but one: a start in which replies stood still is measured again, and its figures do not count.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,8 @@ DRIFT_TOLERANCE = 0.03
 #: A reply this much slower than the median of its start stood still: a server that compiles
 #: shaders in the middle of it, say. Prompts alone differ by far less.
 STALLED = 0.25
+#: And this much longer than at that median: short replies are slow by chance.
+STALLED_S = 1.0
 
 #: What a rig without a GPU can't be asked.
 NO_CLOCK = "heat and clock: only a GPU tells them, so a start that they slowed down is not flagged"
@@ -76,20 +81,43 @@ def _flags(arm: StoredArm, others: Sequence[StoredArm]) -> Iterator[str]:
         yield f"clocks of server and client differ in {differing} of {len(arm.replies)} replies"
 
 
+def stood_still(arm: StoredArm) -> bool:
+    """Whether replies stood still in this start, so that its figures do not count."""
+    return bool(stalled(_speeds(arm)))
+
+
+def stalled(speeds: Sequence[tuple[float, float]]) -> list[float]:
+    """tok/s of the replies that stood still. speeds: (tok/s, tokens) of each reply of a start."""
+    middle = statistics.median(tok_s for tok_s, _ in speeds) if speeds else 0.0
+    return [
+        tok_s
+        for tok_s, tokens in speeds
+        if tok_s < STALLED * middle and tokens / tok_s - tokens / middle >= STALLED_S
+    ]
+
+
+def _speeds(arm: StoredArm) -> list[tuple[float, float]]:
+    return [(reply.tok_s, reply.predicted_n) for reply in greedy(arm) if reply.tok_s]
+
+
 def _stalls(arm: StoredArm) -> Iterator[str]:
-    speeds = [reply.tok_s for reply in greedy(arm) if reply.tok_s is not None]
-    middle = statistics.median(speeds) if speeds else 0.0
-    stalled = [speed for speed in speeds if speed < STALLED * middle]
-    if stalled:
+    speeds = _speeds(arm)
+    found = stalled(speeds)
+    if found:
+        middle = statistics.median(tok_s for tok_s, _ in speeds)
         yield (
-            f"{len(stalled)} of {len(speeds)} replies stood still: {min(stalled):.0f} tok/s and up,"
+            f"{len(found)} of {len(speeds)} replies stood still: {min(found):.0f} tok/s and up,"
             f" their median is {middle:.0f}"
         )
 
 
 def drift(arms: Sequence[StoredArm]) -> Drift | None:
     """How far the first setting moved over the run, None if it was started only once."""
-    measured = [arm for arm in arms if arm.state is ArmState.MEASURED and arm.passes_s is None]
+    measured = [
+        arm
+        for arm in arms
+        if arm.state is ArmState.MEASURED and arm.passes_s is None and not stood_still(arm)
+    ]
     first = next(iter(measured), None)
     again = [arm for arm in measured if first is not None and arm.setting == first.setting][1:]
     if first is None or not again:

@@ -13,6 +13,7 @@ import msgspec
 from tuirig.errors import ExitCode, MissingError, TuirigError
 from tuirig.events import ArmsStale, Emit, PlanMade, RunEnded, RunStarted
 from tuirig.runs.arms import to_its_end
+from tuirig.runs.flags import stalled
 from tuirig.runs.store import ArmState, RunState, Store, StoredArm
 from tuirig.runs.surroundings import Surroundings
 from tuirig.stats.comparison import Variance, start_variance
@@ -119,11 +120,14 @@ def start_noise(
 ) -> tuple[Variance, ...]:
     """The variance between starts of one setting in each other run of this rig. Blocks.
 
-    Within a run only, because days differ by more than starts do. Stale starts do not count.
+    Within a run only, because days differ by more than starts do. Stale starts do not count, nor
+    those in which replies stood still.
     """
     starts: dict[tuple[int, str], list[dict[str, float]]] = {}
     for past in store.past_starts(rig, besides=besides):
-        if not surroundings.changed_since(past.setting, past.circumstances):
+        tokens = past.tokens / max(1, len(past.speeds))
+        still = stalled([(tok_s, tokens) for tok_s in past.speeds.values()])
+        if not still and not surroundings.changed_since(past.setting, past.circumstances):
             starts.setdefault((past.run, past.setting), []).append(past.speeds)
     variances = (start_variance(found) for found in starts.values())
     return tuple(variance for variance in variances if variance is not None)

@@ -218,9 +218,10 @@ class Session:
         if owner is None:
             return
         if self.server is not None:
+            self.server = None  # it is on its way out: nobody may ask it any more
             self._end.set()
-        elif not owner.cancelling():  # a second one would break off the stopping
-            owner.cancel()
+        elif not owner.cancelling() and not self._end.is_set():
+            owner.cancel()  # a second time would break off the stopping
         await asyncio.wait((owner,))
         if self._owner is owner:
             self._owner = None

@@ -9,13 +9,14 @@ import msgspec
 from tuirig.measure import summary
 from tuirig.records import MemoryParts, Reply
 from tuirig.rigs.settings import NONE
-from tuirig.runs.flags import flags, greedy
+from tuirig.runs.flags import flags, greedy, stood_still
 from tuirig.runs.store import ArmState, StoredArm
 from tuirig.stats.comparison import Comparison, Start, compare, start_variance
 
 
 class SettingResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting of the run. gain, interval: against `none`. starts: those that count.
+    """A setting of the run. gain, interval: against `none`. starts: those that count; where none
+    does because replies stood still, tok_s and kept are of those starts, and there is no gain.
 
     outcome: "measured", or how its last start failed; reason: why. memory_mib: of the server's
     process; memory_parts: by purpose, from its log. flags: what is suspicious.
@@ -49,12 +50,13 @@ def _rows(
     arms: Sequence[StoredArm], against_none: Callable[[str], Comparison | None]
 ) -> Iterator[SettingResult]:
     served = [arm for arm in arms if not measures_passes(arm)]
-    measured = measured_arms(arms)
+    measured, counting = measured_arms(arms), counting_arms(arms)
     for setting in dict.fromkeys(arm.setting for arm in served):
         own = [arm for arm in served if arm.setting == setting]
-        good = [arm for arm in measured if arm.setting == setting]
+        started = [arm for arm in measured if arm.setting == setting]
+        good = [arm for arm in counting if arm.setting == setting]
         last = (good or own)[-1]
-        replies = greedy_replies(good)
+        replies = greedy_replies(good or started)
         gain = against_none(setting) if good and setting != str(NONE) else None
         yield SettingResult(
             setting=setting,
@@ -68,14 +70,14 @@ def _rows(
             memory_parts=last.arm.memory_parts if last.arm else None,
             starts=len(good),
             reason=last.failure.message if last.failure else "",
-            flags=tuple(dict.fromkeys(flag for arm in good for flag in flags(arm, measured))),
+            flags=tuple(dict.fromkeys(flag for arm in started for flag in flags(arm, measured))),
         )
 
 
 def comparison_with_none(arms: Sequence[StoredArm], setting: str) -> Comparison | None:
     """A setting against `none`, from these arms alone; None if one was not measured."""
     starts: dict[str, list[Start]] = {}
-    for arm in measured_arms(arms):
+    for arm in counting_arms(arms):
         starts.setdefault(arm.setting, []).append(summary.tok_s_by_prompt(greedy(arm)))
     if str(NONE) not in starts or setting not in starts:
         return None
@@ -87,8 +89,13 @@ def comparison_with_none(arms: Sequence[StoredArm], setting: str) -> Comparison 
     )
 
 
+def counting_arms(arms: Sequence[StoredArm]) -> list[StoredArm]:
+    """The arms whose figures count: measured, and no reply stood still in them."""
+    return [arm for arm in measured_arms(arms) if not stood_still(arm)]
+
+
 def measured_arms(arms: Sequence[StoredArm]) -> list[StoredArm]:
-    """The arms with replies that count."""
+    """The arms with a complete record of replies."""
     return [arm for arm in arms if arm.state is ArmState.MEASURED and not measures_passes(arm)]
 
 

@@ -14,7 +14,7 @@ from tuirig.runs.arms import ArmRunner, Recipe, to_its_end
 from tuirig.runs.lifecycle import Agree, always, open_run, propose, start_noise, still_valid
 from tuirig.runs.pace import pace_on
 from tuirig.runs.session import Session
-from tuirig.runs.settings_table import greedy_replies, measured_arms
+from tuirig.runs.settings_table import counting_arms, greedy_replies
 from tuirig.runs.store import Store, StoredArm
 from tuirig.runs.surroundings import surroundings_of
 from tuirig.runs.tune_plan import TuneOptions, plan_tune
@@ -40,6 +40,7 @@ from tuirig.stats.search import (
     forecast,
     next_step,
     predictions,
+    repeats_left,
 )
 
 _BLOCK = 4
@@ -97,7 +98,7 @@ class _Search:
         self._tell_predictions()
         while True:
             # A block that was broken off is completed before anything else is decided.
-            place = next_place(self._runner.arms)
+            place = self._next_place()
             step = None if place else next_step(self._plan, self._state)
             if isinstance(step, Finished):
                 return ""
@@ -112,8 +113,9 @@ class _Search:
                         PassesStep(positions=positions),
                         f"target passes over 1 to {positions} positions",
                     )
-                case StartCell(cell, reason):
-                    await self._runner.measure(setting_of(cell), CellStep(reason=reason), reason)
+                case StartCell(cell, reason, again):
+                    of = CellStep(reason=reason, again=again)
+                    await self._runner.measure(setting_of(cell), of, reason)
                 case RunBlock(a, b, order, reason):
                     place = FinalistStep(
                         block=next_block(self._runner.arms),
@@ -125,8 +127,12 @@ class _Search:
                     )
             while place is not None:
                 await self._finalist(place)
-                place = next_place(self._runner.arms)
+                place = self._next_place()
             self._tell_predictions()
+
+    def _next_place(self) -> FinalistStep | None:
+        seen = state_of(self._runner.arms, self._plan.objective, whole_blocks=False)
+        return next_place(self._runner.arms, repeats_left(self._plan, seen.results))
 
     @property
     def _state(self) -> State:
@@ -164,7 +170,9 @@ class _Search:
         done = len(self._runner.arms)
         drift_check = int(self._plan.drift_check)
         if isinstance(step, StartCell | MeasurePasses):
-            return max(done + 1, forecast(self._plan).likely + drift_check)
+            repeats = sum(result.again for result in self._state.results)
+            likely = forecast(self._plan).likely + repeats + drift_check
+            return max(done + 1, likely + (isinstance(step, StartCell) and step.again))
         return done + _BLOCK + drift_check
 
 
@@ -199,7 +207,7 @@ async def tuned_profile(
     arms: of the run. Raises as saving.profile_of does, ValueError if nothing was chosen.
     """
     setting = parse_setting(result.setting or "")
-    good = measured_arms(arms)
+    good = counting_arms(arms)
     own = [arm for arm in good if arm.setting == str(setting)]
     last = own[-1]
     kinds = {kind for kind, _ in options.parsed_objective.mix} or set(options.kinds.values())

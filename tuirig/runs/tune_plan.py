@@ -78,7 +78,7 @@ class TunePlan:
             steps=tuple(_steps(plan, options)),
             fewest=expected.fewest + plan.drift_check,
             likely=likely,
-            most=expected.most + block * plan.finalist_blocks + plan.drift_check,
+            most=expected.most + block * plan.finalist_blocks + plan.drift_check + plan.repeats,
             seconds=likely * pace.start_s,
             basis=pace.basis,
             cannot=self.cannot,
@@ -216,6 +216,7 @@ def _steps(plan: Plan, options: TuneOptions) -> Iterator[str]:
     if plan.p_min:
         yield f"p_min {_listed(plan.p_min)} at the best length, its best one length deeper"
     yield "finalists whose verdict is open: A B B A; last, the first setting again (drift check)"
+    yield f"a start in which replies stand still: once more, at most {plan.repeats} times in all"
 
 
 def _listed(values: Sequence[float]) -> str:

@@ -22,6 +22,7 @@ from tuirig.stats.search import (
     State,
     candidates,
     next_step,
+    untold,
     verdict,
 )
 
@@ -48,9 +49,10 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True, tag="result"):
     setting: the chosen one; None if nothing was measured. verdict, ratio, interval: `compared`
     against `none`; compared is the chosen setting, or the best drafted one where none is chosen.
     best: the setting with the highest ratio; level: those that are level with it; why: how the
-    choice between them was made. open: pairs whose verdict stayed open. stopped: why the search
-    ended before it was done, empty if it was not. starts, seconds: of the whole run;
-    starts_to_finalists, seconds_to_finalists: before the first finalist's block and drift check.
+    choice between them was made, and without which settings. open: pairs whose verdict stayed
+    open. stopped: why the search ended before it was done, empty if it was not. starts, seconds: of
+    the whole run; starts_to_finalists, seconds_to_finalists: before the first finalist's block and
+    drift check.
     """
 
     run: int
@@ -108,7 +110,7 @@ def result_of(
         min_gain=search.min_gain,
         best=choice.best if choice else None,
         level=tuple(name for name in choice.tied if name != choice.best) if choice else (),
-        why=choice.reason if choice else "nothing was measured",
+        why="; ".join((choice.reason if choice else "nothing was measured", *_untold(state))),
         settings=settings_table(
             arms, lambda name: between(search, state, BASELINE, cell_of(parse_setting(name)))
         ),
@@ -126,12 +128,21 @@ def result_of(
     )
 
 
+def _untold(state: State) -> Iterator[str]:
+    """The settings that the choice was made without."""
+    for cell, starts in untold(state).items():
+        times = "its only start" if starts == 1 else f"all of its {starts} starts"
+        yield f"{cell} can't be told: replies stood still in {times}"
+
+
 def _compared(
     plan: Plan, state: State, choice: Choice | None
 ) -> tuple[str | None, Comparison | None]:
     """(what the verdict is about, against the baseline)."""
     if choice is None:
         return None, None
+    if choice.reference != str(BASELINE):
+        return choice.setting, None
     if choice.setting != str(BASELINE):
         return choice.setting, choice.gain
     ratios = {name: found.ratio or 0.0 for name, found in choice.comparisons}
@@ -139,7 +150,7 @@ def _compared(
     if choice.best != str(BASELINE):
         rivals = {choice.best: 1.0}
     if not rivals:
-        return choice.setting, choice.gain
+        return choice.setting, None
     rival = max(rivals, key=lambda name: rivals[name])
     return rival, between(plan, state, BASELINE, cell_of(parse_setting(rival)))
 
@@ -163,13 +174,14 @@ def _per_kind(plan: Plan, state: State, choice: Choice | None) -> Iterator[KindR
 
 def _before_finalists(arms: Sequence[StoredArm]) -> Iterator[StoredArm]:
     """The starts before finalists and drift check, which repeat settings."""
-    seen = set()
+    seen: set[str] = set()
+    early = True
     for arm in arms:
         step = step_of(arm)
-        if isinstance(step, PassesStep):
-            yield arm
-        elif isinstance(step, CellStep) and arm.setting not in seen:
+        if isinstance(step, CellStep):
+            early = arm.setting not in seen or (step.again and early)
             seen.add(arm.setting)
+        if isinstance(step, PassesStep) or (isinstance(step, CellStep) and early):
             yield arm
 
 

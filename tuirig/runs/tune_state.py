@@ -10,11 +10,11 @@ import msgspec
 from tuirig.measure import summary
 from tuirig.records import Reply
 from tuirig.rigs.settings import Setting, parse_setting
-from tuirig.runs.flags import greedy
+from tuirig.runs.flags import greedy, stood_still
 from tuirig.runs.store import ArmState, StoredArm
 from tuirig.stats.choice import Objective
 from tuirig.stats.ratio import geometric_mean
-from tuirig.stats.search import Cell, CellResult, Outcome, State
+from tuirig.stats.search import AGAIN, Cell, CellResult, Outcome, State
 
 _BLOCK = 4
 #: Below this share of steps that drafted, acceptance per position does not tell tokens per step.
@@ -22,9 +22,10 @@ _NEARLY_ALWAYS = 0.9
 
 
 class CellStep(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """One start of one setting."""
+    """One start of one setting. again: for one in which replies stood still."""
 
     reason: str
+    again: bool = False
 
 
 class PassesStep(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -34,7 +35,10 @@ class PassesStep(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class FinalistStep(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A place in a block of two finalists: block counted from 1 over the run, place from 0."""
+    """A place in a block of two finalists: block counted from 1 over the run, place from 0.
+
+    again: the place had a start in which replies stood still.
+    """
 
     block: int
     a: str
@@ -42,6 +46,7 @@ class FinalistStep(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     order: str
     place: int
     reason: str
+    again: bool = False
 
     @property
     def setting(self) -> str:
@@ -88,7 +93,7 @@ def state_of(
             if step.block == open_block:
                 continue
             blocks.setdefault(step.block, []).append(step)
-        results.append(_result(arm, objective))
+        results.append(_result(arm, objective, again=step.again))
     return State(
         results=tuple(results),
         passes_s=passes_s,
@@ -96,20 +101,26 @@ def state_of(
         blocks=tuple(
             (cell_of(parse_setting(steps[0].a)), cell_of(parse_setting(steps[0].b)))
             for steps in blocks.values()
-            if len(steps) == _BLOCK
+            if len({step.place for step in steps}) == _BLOCK
         ),
     )
 
 
-def next_place(arms: Sequence[StoredArm]) -> FinalistStep | None:
-    """The first missing place of the block that is under way, None if none is."""
-    block = _open_block(arms)
-    steps = [step for arm in arms if isinstance(step := step_of(arm), FinalistStep)]
-    own = [step for step in steps if step.block == block]
-    taken = {step.place for step in own}
-    for place in range(_BLOCK):
-        if own and place not in taken:
-            return msgspec.structs.replace(own[0], place=place)
+def next_place(arms: Sequence[StoredArm], repeats_left: int = 0) -> FinalistStep | None:
+    """The first place of the last block that misses a start, None if none does.
+
+    repeats_left: how many starts in which replies stood still may still be repeated.
+    """
+    steps = [(step, arm) for arm in arms if isinstance(step := step_of(arm), FinalistStep)]
+    last = max((step.block for step, _ in steps), default=None)
+    own = [(step, arm) for step, arm in steps if step.block == last]
+    latest = {step.place: (step, arm) for step, arm in own}
+    for place in range(_BLOCK) if own else ():
+        if place not in latest:
+            return msgspec.structs.replace(own[0][0], place=place)
+        step, arm = latest[place]
+        if repeats_left and not step.again and stood_still(arm):
+            return msgspec.structs.replace(step, again=True, reason=AGAIN)
     return None
 
 
@@ -138,19 +149,21 @@ def _energy_j(reply: Reply) -> float | None:
     return max(after.energy_j - before.energy_j, 0.0)
 
 
-def _result(arm: StoredArm, objective: Objective) -> CellResult:
+def _result(arm: StoredArm, objective: Objective, *, again: bool) -> CellResult:
     cell = cell_of(parse_setting(arm.setting))
     if arm.state is ArmState.DOES_NOT_FIT:
-        return CellResult(cell, Outcome.DOES_NOT_FIT)
+        return CellResult(cell, Outcome.DOES_NOT_FIT, again=again)
     replies = greedy(arm)
     speeds = rates(replies, objective)
     if arm.state is not ArmState.MEASURED or not speeds:
-        return CellResult(cell, Outcome.FAILED)
+        return CellResult(cell, Outcome.FAILED, again=again)
     return CellResult(
         cell,
         speeds=speeds,
         accepted=_accepted(replies),
         memory_mib=arm.arm.memory_mib if arm.arm else None,
+        stood_still=stood_still(arm),
+        again=again,
     )
 
 
@@ -168,6 +181,7 @@ def _accepted(replies: Sequence[Reply]) -> tuple[float, ...] | None:
 
 def _open_block(arms: Sequence[StoredArm]) -> int | None:
     """The last block, if it misses places."""
-    blocks = [step.block for arm in arms if isinstance(step := step_of(arm), FinalistStep)]
-    last = max(blocks, default=None)
-    return None if last is None or blocks.count(last) == _BLOCK else last
+    steps = [step for arm in arms if isinstance(step := step_of(arm), FinalistStep)]
+    last = max((step.block for step in steps), default=None)
+    taken = {step.place for step in steps if step.block == last}
+    return None if len(taken) == _BLOCK else last

@@ -12,6 +12,8 @@ Then one start of every further drafter at the best length, and one more where t
 its own best length differs; the p_min axis if asked for; A B B A blocks for finalists whose verdict
 is open and would change the choice; last, the first setting again, unless a block repeated it
 (drift check).
+A start in which replies stood still is repeated at once, a few times in all; its figures are never
+used. A cell without any other start is not measured, and the search goes on around it.
 """
 
 from __future__ import annotations
@@ -37,6 +39,11 @@ from tuirig.stats.stopping import StoppingRule, block_order
 
 # Below so many draft lengths, climbing needs no more starts than measuring V(k) first.
 _FEWEST_LENGTHS = {"program": 3, "start": 5}
+
+#: Why a start is repeated.
+AGAIN = "again: replies stood still"
+#: A drafter without figures is left after so many lengths at which replies stood still.
+_STILL_LENGTHS = 2
 
 #: A prediction that is further off than this (3 %) is not trusted for the next step.
 SURPRISE = 0.03
@@ -83,8 +90,9 @@ class Plan:
 
     rows: drafters, the first is searched by length. passes: where V(k) comes from. exhaustive:
     measure every cell. p_min: values of that knob to try, empty for none. rule: looks at one pair
-    of finalists. finalist_blocks: A B B A blocks in all. history: start variances of earlier runs.
-    kinds: prompt id -> kind, needed for objectives other than all.
+    of finalists. finalist_blocks: A B B A blocks in all. repeats: of starts in which replies stood
+    still, in all. history: start variances of earlier runs. kinds: prompt id -> kind, needed for
+    objectives other than all.
     """
 
     rows: tuple[Row, ...]
@@ -93,6 +101,7 @@ class Plan:
     p_min: tuple[float, ...] = ()
     rule: StoppingRule = _FINALISTS
     finalist_blocks: int = 3
+    repeats: int = 3
     drift_check: bool = True
     min_gain: float = MIN_GAIN
     objective: Objective = ALL
@@ -113,6 +122,7 @@ class CellResult:
     """One server start of a cell.
 
     speeds: tok/s by prompt id. accepted: a_1 .. a_n, None where the server does not tell.
+    stood_still: replies did, so its figures are not used. again: it repeats such a start.
     """
 
     cell: Cell
@@ -120,6 +130,13 @@ class CellResult:
     speeds: Start = field(default_factory=dict)
     accepted: tuple[float, ...] | None = None
     memory_mib: float | None = None
+    stood_still: bool = False
+    again: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether its figures are used."""
+        return self.outcome is Outcome.MEASURED and not self.stood_still
 
 
 @dataclass(frozen=True)
@@ -146,10 +163,11 @@ class MeasurePasses:
 
 @dataclass(frozen=True)
 class StartCell:
-    """Start the server with this cell and measure it."""
+    """Start the server with this cell and measure it. again: for a start that does not count."""
 
     cell: Cell
     reason: str
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,6 +193,11 @@ Step: TypeAlias = MeasurePasses | StartCell | RunBlock | Finished
 def next_step(plan: Plan, state: State) -> Step:
     """The next thing to do. Deterministic: the same results give the same step."""
     grid = _Grid(plan, state)
+    if repeats_left(plan, state.results):
+        for cell in {result.cell: None for result in state.results}:
+            last = [result for result in state.results if result.cell == cell][-1]
+            if last.stood_still and not last.again:
+                return StartCell(cell, AGAIN, again=True)
     explore = _every_cell(grid) if plan.exhaustive else _explore(grid)
     if explore is not None:
         return explore
@@ -185,10 +208,25 @@ def next_step(plan: Plan, state: State) -> Step:
             if done < plan.rule.blocks:
                 return RunBlock(a, b, block_order(done + 1), "finalists whose verdict is open")
     first = state.results[0].cell if state.results else BASELINE
-    repeated = sum(result.cell == first for result in state.results) > 1
+    repeated = sum(one.cell == first and not one.again for one in state.results) > 1
     if plan.drift_check and not repeated and grid.is_measured(first) and len(state.results) > 1:
         return StartCell(first, "the first setting again: drift check")
     return Finished(tuple(pairs))
+
+
+def repeats_left(plan: Plan, results: Sequence[CellResult]) -> int:
+    """How many starts in which replies stood still may still be repeated."""
+    return max(0, plan.repeats - sum(result.again for result in results))
+
+
+def untold(state: State) -> dict[Cell, int]:
+    """Cells of which nothing counts because replies stood still: how many times they were started.
+
+    The choice is made without them, so each may be better than what it names.
+    """
+    measured = {result.cell for result in state.results if result.counts}
+    still = [result.cell for result in state.results if result.stood_still]
+    return {cell: still.count(cell) for cell in still if cell not in measured}
 
 
 def verdict(plan: Plan, state: State) -> Choice | None:
@@ -235,7 +273,7 @@ class Forecast:
 
 
 def forecast(plan: Plan) -> Forecast:
-    """How many starts the search will need, before it began."""
+    """How many starts the search will need, before it began; repeats apart."""
     knob = len(plan.p_min) + 1 if plan.p_min else 0
     cells = sum(max(1, len(row.lengths)) for row in plan.rows)
     with_lengths = [row for row in plan.rows if row.lengths]
@@ -268,7 +306,7 @@ class _Grid:
         self.plan = plan
         self.state = state
         self.tried = {result.cell for result in state.results}
-        measured = [r for r in state.results if r.outcome is Outcome.MEASURED]
+        measured = [result for result in state.results if result.counts]
         weighting = plan.objective.weighting(plan.kinds)
         prompts = shared_prompts([result.speeds for result in measured], weighting)
         logs: dict[Cell, list[float]] = {}
@@ -294,7 +332,7 @@ class _Grid:
         """Lengths that were measured, or did not fail and are below all that did not fit."""
         own = [r for r in self.state.results if r.cell.drafter == row.drafter]
         too_long = [r.cell.length or 0 for r in own if r.outcome is Outcome.DOES_NOT_FIT]
-        failed = {r.cell.length for r in own if r.outcome is Outcome.FAILED}
+        failed = {r.cell.length for r in own if r.outcome is Outcome.FAILED or r.stood_still}
         limit = min(too_long, default=math.inf)
         return [
             n
@@ -303,11 +341,19 @@ class _Grid:
         ]
 
     def is_abandoned(self, row: Row) -> bool:
-        """Whether the drafter failed, other than for memory, before anything of it was measured."""
-        return not self.measured_lengths(row) and any(
-            result.cell.drafter == row.drafter and result.outcome is Outcome.FAILED
-            for result in self.state.results
+        """Whether the drafter failed, other than for memory, before anything of it was measured.
+
+        Where replies stood still at one length, the next one is tried.
+        """
+        own = [result for result in self.state.results if result.cell.drafter == row.drafter]
+        return not self.measured_lengths(row) and (
+            any(result.outcome is Outcome.FAILED for result in own)
+            or (not self.plan.exhaustive and self.still_lengths(row) >= _STILL_LENGTHS)
         )
+
+    def still_lengths(self, row: Row) -> int:
+        """Lengths of which nothing counts because replies stood still."""
+        return sum(cell.drafter == row.drafter for cell in untold(self.state))
 
     def speed(self, row: Row, length: int) -> float:
         return self.tok_s[BASELINE if length == 0 else Cell(row.drafter, length)]
@@ -432,7 +478,7 @@ def _check_format(grid: _Grid, row: Row, first: Row) -> Step | None:
         length = max((n for n in lengths if n <= best), default=lengths[0])
         return StartCell(Cell(row.drafter, length), "other format at the best length")
     model = grid.model(row)
-    if model is None or len(measured) > 1:
+    if model is None or len(measured) + grid.still_lengths(row) > 1:
         return None
     guess = _best_length(model, lengths)
     prediction = model.predict(guess)
@@ -449,7 +495,9 @@ def _knob(grid: _Grid) -> Step | None:
     drafted = [c for c in grid.tok_s if c.drafter and c.length and c.p_min is None]
     if not grid.plan.p_min or not drafted:
         return None
-    best = max(drafted, key=lambda cell: grid.tok_s[cell])
+    # Finalists' starts may change which is best; the axis stays where it was begun.
+    begun = next((r.cell for r in grid.state.results if r.cell.p_min is not None), None)
+    best = begun or max(drafted, key=lambda cell: grid.tok_s[cell])
     cells = [Cell(best.drafter, best.length, p_min) for p_min in grid.plan.p_min]
     for cell in cells:
         if cell not in grid.tried:
@@ -479,11 +527,11 @@ def _neighbours(lengths: Sequence[int], length: int) -> list[int]:
 
 
 def candidates(state: State) -> list[Candidate]:
-    """Every measured cell with its valid starts, in the order of their first start."""
+    """Every measured cell with the starts that count, in the order of their first start."""
     starts: dict[Cell, list[Start]] = {}
     memory: dict[Cell, float | None] = {}
     for result in state.results:
-        if result.outcome is Outcome.MEASURED:
+        if result.counts:
             starts.setdefault(result.cell, []).append(result.speeds)
             memory[result.cell] = result.memory_mib or memory.get(result.cell)
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
@@ -16,16 +16,27 @@ from tuirig.runs.catalog import Listing
 from tuirig.tui.keys import TUNE, rows
 from tuirig.tui.lines import Roles
 from tuirig.tui.panels.grid import LEGEND
+from tuirig.tui.spans import wrap
 from tuirig.tui.view import View
 from tuirig.tui.widgets import RigList
 
 if TYPE_CHECKING:
     from tuirig.tui.app import Told
 
+T = TypeVar("T")
 CLOSE: list[BindingType] = [Binding("escape", "close", "Back", show=False)]
 
 
-class Choice(ModalScreen[str]):
+class Dialog(ModalScreen[T]):
+    """Ends once: a second key may come before the dialog is gone."""
+
+    def finish(self, result: T) -> None:
+        """Close with a result."""
+        if self.is_current:
+            self.dismiss(result)
+
+
+class Choice(Dialog[str]):
     """A question with one key per answer. Escape, and every other key, changes nothing."""
 
     BINDINGS = CLOSE
@@ -51,19 +62,20 @@ class Choice(ModalScreen[str]):
             yield Static(self._title, classes="dialog--title", markup=False)
             if self._body:
                 with VerticalScroll(classes="dialog--body"):
-                    yield Static(self._body, markup=False)
+                    cells = max(20, self.app.size.width - 6)
+                    yield Static("\n".join(wrap(self._body, cells)), markup=False)
             yield Static(keys, classes="dialog--keys", markup=False)
 
     def action_answer(self, result: str) -> None:
         """Give an answer."""
-        self.dismiss(result)
+        self.finish(result)
 
     def action_close(self) -> None:
         """No answer."""
-        self.dismiss("")
+        self.finish("")
 
 
-class RigPicker(ModalScreen[Listing | None]):
+class RigPicker(Dialog[Listing | None]):
     """The rigs, where the screen has no room for the list."""
 
     BINDINGS = CLOSE
@@ -91,14 +103,14 @@ class RigPicker(ModalScreen[Listing | None]):
 
     def on_rig_list_chosen(self, message: RigList.Chosen) -> None:
         """Take it."""
-        self.dismiss(message.listing)
+        self.finish(message.listing)
 
     def action_close(self) -> None:
         """Keep the rig that is open."""
-        self.dismiss(None)
+        self.finish(None)
 
 
-class Messages(ModalScreen[None]):
+class Messages(Dialog[None]):
     """What was told so far, the newest first."""
 
     BINDINGS = [*CLOSE, Binding("n,q,enter", "close", "Back", show=False)]
@@ -109,12 +121,13 @@ class Messages(ModalScreen[None]):
         self._told = told
 
     def compose(self) -> ComposeResult:
-        """A list that scrolls."""
-        rows = [
-            f"{one.at} {self.MARKS.get(one.severity, ' ')} "
-            + one.message.replace("\n", f"\n{'':11}")
-            for one in reversed(self._told)
-        ]
+        """A list that scrolls, its lines wrapped beside the time."""
+        rows = []
+        for one in reversed(self._told):
+            head = f"{one.at} {self.MARKS.get(one.severity, ' ')} "
+            for row in wrap(one.message, max(20, self.app.size.width - len(head) - 6)):
+                rows.append(head + row)
+                head = " " * len(head)
         dialog = Vertical(classes="dialog")
         dialog.border_title = "Messages"
         dialog.border_subtitle = "Esc back"
@@ -123,10 +136,10 @@ class Messages(ModalScreen[None]):
 
     def action_close(self) -> None:
         """Back."""
-        self.dismiss(None)
+        self.finish(None)
 
 
-class KeyHelp(ModalScreen[None]):
+class KeyHelp(Dialog[None]):
     """The keys of a screen and the words on it."""
 
     BINDINGS = [*CLOSE, Binding("question_mark,f1,q,enter", "close", "Back", show=False)]
@@ -156,4 +169,4 @@ class KeyHelp(ModalScreen[None]):
 
     def action_close(self) -> None:
         """Back."""
-        self.dismiss(None)
+        self.finish(None)

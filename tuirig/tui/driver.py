@@ -9,9 +9,8 @@ import contextlib
 from time import monotonic
 from typing import Any, cast
 
+from textual.app import ScreenStackError
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Resize
-from textual.message import Message
 
 from tuirig.errors import ExitCode
 from tuirig.tui.shorter import shorter
@@ -62,20 +61,26 @@ class TerminalDriver(LinuxDriver):
             self._frame = ""
         super().write(shorter(data))
 
-    def process_message(self, message: Message) -> None:
-        """A terminal that changed its size may have lost what was painted."""
-        if isinstance(message, Resize):
-            self._frame = ""
-        super().process_message(message)
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """Asked when the size has changed: what was painted may be lost then."""
+        self._paint_again()
+        return super()._get_terminal_size()
+
+    def _paint_again(self) -> None:
+        """All of it, though the size may be the same as before."""
+        self._frame = ""
+        self._loop.call_soon_threadsafe(self._refresh)
+
+    def _refresh(self) -> None:
+        with contextlib.suppress(ScreenStackError):  # before the first screen there is nothing
+            self._app.screen.refresh()
 
     def _sigcont_application(self, *_: object) -> None:
         # After SIGSTOP, unlike SIGTSTP, nothing was put away: a second thread would read the keys.
         if not self._must_signal_resume:
             self.suspend_application_mode()
         super()._sigcont_application()
-        # What was on the terminal is gone, though its size is the same.
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._app.screen.refresh)
+        self._paint_again()
 
     def _run_input_thread(self) -> None:
         try:

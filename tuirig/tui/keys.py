@@ -9,7 +9,7 @@ TUNE = "tune"
 OTHERS = ("compare", "history", "profiles", "files", "log")
 ALL = (TUNE, *OTHERS)
 #: Actions that a palette has no use for.
-_BY_HAND = ("move", "step", "page", "edge", "command_palette")
+_BY_HAND = ("move", "side", "step", "page", "edge", "command_palette")
 
 
 class Key(NamedTuple):
@@ -38,7 +38,7 @@ KEYS: tuple[Key, ...] = (
     Key("left,h", "move(0, -1)", "← h", "Cell to the left", "move in the grid"),
     Key("right,l", "move(0, 1)", "→ l", "Cell to the right", "move in the grid"),
     Key("enter", "restart", "Enter", "Restart the server with this setting",
-        "restart the server with the chosen setting", "restart"),
+        "start the server with the chosen setting", "start"),
     Key("space", "stream", "Space", "Stream the test prompt",
         "stream the test prompt; again: cancel", "prompt"),
     Key("m", "measure", "m", "Measure this setting with 12 prompts",
@@ -61,7 +61,9 @@ KEYS: tuple[Key, ...] = (
     Key("o", "log", "o", "The server's log", "open or close the server's log"),
     Key("f", "freeze", "f", "Freeze the panes", "freeze the panes (measuring goes on)"),
     Key("1,escape", "app.show('tune')", "1 Esc", "Tune",
-        "from every other screen: back to the grid", "tune", OTHERS),
+        "from every other screen: back to the grid", "grid", OTHERS),
+    Key("left,h", "side(-1)", "← h", "To the left", "in the Log: sideways", on=("log",)),
+    Key("right,l", "side(1)", "→ l", "To the right", "in the Log: sideways", on=("log",)),
     Key("2", "app.show('compare')", "2", "Compare",
         "Compare: how sure the answer is, both texts side by side", on=ALL),
     Key("3", "app.show('history')", "3", "History", "History: past runs of this rig", on=ALL),
@@ -90,6 +92,8 @@ KEYS: tuple[Key, ...] = (
     Key("question_mark,f1", "keys", "?", "Help", "the keys and the words of this screen", "help",
         ALL),
     Key("ctrl+p", "command_palette", "Ctrl+P", "Palette", "command palette", on=ALL),
+    Key("ctrl+z", "app.suspend_process", "Ctrl+Z", "Suspend", "to the shell; fg comes back",
+        on=ALL),
     Key("q,ctrl+q", "leave", "q", "Quit", "quit (asks if a server is running)", "quit",
         ALL),
 )  # fmt: skip

@@ -59,6 +59,11 @@ RATE_HZ = 5.0
 RATE_OVER_SSH_HZ = 4.0
 
 
+def running_words(view: View) -> str:
+    """What the server runs, for a sentence that `none` would turn around."""
+    return "a server without a drafter" if view.running == NONE else view.server.setting
+
+
 class MainScreen(Screen[None]):
     """One rig at a time. Workers run the core; handlers change the view and the widgets."""
 
@@ -78,7 +83,7 @@ class MainScreen(Screen[None]):
         self.jobs = Jobs(failed=self.tell_error, broken=self._job_broken, changed=self._job_changed)
         self.found = first
         self._shows = False
-        self._opens_log = False
+        self._opens_log = self._wants_log = False
         self._views = {first.rig.name: self.view}
         self._models: dict[str, Model] = {}
 
@@ -143,7 +148,7 @@ class MainScreen(Screen[None]):
         ours = server.state is ServerState.FAILED and server.setting == failure.setting
         if ours and self.jobs.latest in ("restart", "stream") and not self.beside:
             if not self.has_class("-log"):
-                self.action_log()
+                self.action_log(by_hand=False)
             return
         self.tell(failure.message, failure.hint)
 
@@ -255,7 +260,7 @@ class MainScreen(Screen[None]):
             await work_to_do(session)
 
         before = self.jobs.name
-        if before not in ("", "open") and not self.jobs.ending:
+        if before not in ("", "open", name) and not self.jobs.ending:
             self.notify(f"{before} was ended for {name}", timeout=4)
         self.jobs.start(name, job)
 
@@ -263,6 +268,7 @@ class MainScreen(Screen[None]):
         """Tell what no event has told; what the person declined is no failure."""
         if error.exit_code is ExitCode.INTERRUPTED:
             return
+        self.bridge.flush()  # its event may still wait for its frame
         failure = self.view.failure
         if failure is None or failure.message != error.message:
             evidence = f": {error.evidence[0]}" if error.evidence else ""
@@ -474,10 +480,14 @@ class MainScreen(Screen[None]):
         return self.query_one("#log", LogPane)
 
     @work(exclusive=True, group="log")
-    async def action_log(self) -> None:
-        """Open or close the server's log; it follows the file while it is open."""
+    async def action_log(self, by_hand: bool = True) -> None:
+        """Open or close the server's log; it follows the file while it is open.
+
+        by_hand: a person wants it, at the next start, too.
+        """
         from tuirig.tui.followed_log import LogPane
 
+        self._wants_log = by_hand
         if self.has_class("-log"):
             self.remove_class("-log")
             self.query_one(SettingGrid).focus()
@@ -540,7 +550,7 @@ class MainScreen(Screen[None]):
             return
         if self.view.running is not None:
             answer = await self.ask(
-                f"{self.view.server.setting} is running on {self.view.rig.name}",
+                f"{running_words(self.view)} is running on {self.view.rig.name}",
                 "",
                 [("enter", "switch", f"stop it and open {listing.name}")],
             )
@@ -586,13 +596,15 @@ class MainScreen(Screen[None]):
     def layout_now(self) -> Layout:
         """How the screen is left."""
         return Layout(
-            rig=self.view.rig.name, log=self.has_class("-log"), prompt=self.view.prompt.id
+            rig=self.view.rig.name,
+            log=self._wants_log and self.has_class("-log"),
+            prompt=self.view.prompt.id,
         )
 
     async def keep_serving(self) -> bool:
         """Let a running server go on without this program; False, told, where that fails."""
-        if self.view.running is None:
-            return False
+        if self.view.running is None or self.jobs.name in ("tune", "compare"):
+            return False  # a server that a run started is nobody's choice
         await self.jobs.end()
         session = await self.holder.session()
         try:
@@ -607,7 +619,7 @@ class MainScreen(Screen[None]):
         """Quit; ask when a server is running."""
         if self.view.running is not None:
             answer = await self.ask(
-                f"{self.view.server.setting} is running at {self.view.server.url}",
+                f"{running_words(self.view)} is running at {self.view.server.url}",
                 "",
                 [("s", "stop", "stop it and quit"), ("k", "keep", "keep serving and quit")],
             )

@@ -80,7 +80,8 @@ async def compare(
     finally:
         store.close()
     ratio = "" if result.ratio is None else f" ({result.ratio:.3f}x)"
-    screen.notify(f"{b} against {a}: {result.verdict}{ratio}. {result.settled}", timeout=10)
+    verdict = "no difference seen" if result.verdict == "level" else str(result.verdict)
+    screen.notify(f"{b} against {a}: {verdict}{ratio}. {result.settled}", timeout=10)
 
 
 async def tune(screen: MainScreen, session: Session, prompts: int) -> None:

@@ -157,10 +157,11 @@ def comparison(view: View, cells: int) -> list[Line]:
         said.append(f"[{found.low:.3f}, {found.high:.3f}]")
     names = f"A {found.a}   B {found.b}   "
     role = {"faster": "good", "slower": "bad"}.get(found.verdict, "")
-    first = line(names, Span(" ".join(said), "title"), "  ", Span(f"B is {found.verdict}", role))
+    told = "no difference seen" if found.verdict == "level" else f"B is {found.verdict}"
+    first = line(names, Span(" ".join(said), "title"), "  ", Span(told, role))
     more = f"{found.starts_a}+{found.starts_b} starts"
     if found.detectable is not None:
-        more += f" · smallest difference seen {100 * found.detectable:.1f} %"
+        more += f" · less than {100 * found.detectable:.1f} % could stay unseen"
     if found.settled:
         more += f" · {found.settled}"
     return [cut(first, cells), cut(line(Span(more, "dim")), cells)]
@@ -193,8 +194,25 @@ def _saved_details(view: View, cells: int) -> list[Line]:
     return [cut(one, cells) for one in lines]
 
 
-def _interval(cell: Cell) -> str:
+def _interval(view: View, cell: Cell) -> str:
+    """The interval of the gain, unless a comparison tells it better, or what it stands on."""
+    found = view.comparison
+    if found is not None and {found.a, found.b} == {str(NONE), str(cell.setting)}:
+        return ""
+    shared = len(
+        summary.tok_s_by_prompt(view.board.replies(NONE)).keys()
+        & summary.tok_s_by_prompt(view.board.replies(cell.setting)).keys()
+    )
+    if shared < cell.prompts:
+        return f" on {shared} shared prompt{'' if shared == 1 else 's'}: measure none, too"
     return "" if cell.low is None or cell.high is None else f" [{cell.low:.2f}, {cell.high:.2f}]"
+
+
+def _keys(view: View) -> str:
+    """What starts the chosen setting."""
+    if view.running not in (None, view.cursor):
+        return "Enter starts it, m measures it"
+    return "Enter starts it, Space streams"
 
 
 def _circumstances(view: View) -> list[Line]:
@@ -232,7 +250,7 @@ def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
         words = [f"{figures.rate(cell.tok_s)} tok/s"]
         if cell.setting != NONE:
             words.append(
-                f"{figures.gain(cell.gain)} of none{_interval(cell)}"
+                f"{figures.gain(cell.gain)} of none{_interval(view, cell)}"
                 if cell.gain
                 else "gain unknown without none"
             )
@@ -251,5 +269,5 @@ def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
         return [line(Span("! ", "warn"), name, Span(row, "warn")) for row in wrap(said, cells - 12)]
     memory = f" · needs about {figures.memory(needed.total_mib)}" if needed is not None else ""
     return [
-        line(name, Span(f"  not measured{memory} · Enter starts it, Space streams", "dim")),
+        line(name, Span(f"  not measured{memory} · {_keys(view)}", "dim")),
     ]

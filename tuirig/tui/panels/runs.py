@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from tuirig.events import PlanMade
 from tuirig.tui import figures
 
+#: An interval of a level pair that is wider than this tells little.
+WIDE = 1.2
+
 if TYPE_CHECKING:
     from tuirig.runs.tune_result import TuneResult
 
@@ -31,6 +34,8 @@ def found(result: TuneResult) -> str:
             f"\n{result.compared} against none: {result.verdict},"
             f" {figures.gain(result.ratio)} [{low:.2f}, {high:.2f}]"
         )
+        if result.verdict == "level" and high / low > WIDE:
+            text += "\nthe starts differed much: run it again when the machine is quiet"
     return f"{text}\n{result.starts} server starts, {duration(result.seconds)}"
 
 

@@ -41,5 +41,10 @@ class LogScreen(OtherScreen):
         log = self.query_one(FollowedLog)
         log.scroll_to(y=0 if step < 0 else log.max_scroll_y, animate=False)
 
+    def action_side(self, step: int) -> None:
+        """Half a page to the left or right."""
+        log = self.query_one(FollowedLog)
+        log.scroll_relative(x=step * max(1, log.size.width // 2), animate=False)
+
     def _scroll_by(self, lines: int) -> None:
         self.query_one(FollowedLog).scroll_relative(y=lines, animate=False)
