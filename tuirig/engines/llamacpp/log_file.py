@@ -30,7 +30,7 @@ class LogFile:
     def __init__(self, path: Path) -> None:
         self.lines: list[str] = []
         self._file = path.open("rb")
-        self._read = 0
+        self._read = self._forgotten = 0
         self._unfinished = b""
 
     def __enter__(self) -> Self:
@@ -46,26 +46,30 @@ class LogFile:
 
     def read_on(self) -> bool:
         """Append what is new to lines; whether there was anything."""
-        data = self._file.read()
-        if not data:
-            return False
+        before = self._read
+        self.lines += self.new_lines()
+        return self._read > before
+
+    def new_lines(self) -> list[str]:
+        """What is new, once; none when it is closed."""
+        data = b"" if self._file.closed else self._file.read()
         self._read += len(data)
         *lines, self._unfinished = (self._unfinished + data).split(b"\n")
-        self.lines += [line.decode("utf-8", "replace") for line in lines]
-        return True
+        return [line.decode("utf-8", "replace") for line in lines]
 
     def forget(self) -> None:
-        """Drop the lines read so far; from now on only tail is used."""
+        """Drop the lines read so far; from now on only tail and new_lines are used."""
         self.lines = []
+        self._forgotten = self._read
 
-    def tail(self, lines: int, *, since_read: bool = False) -> tuple[str, ...]:
-        """The last lines, at most 64 KiB of them; since_read: only those after the last read_on.
+    def tail(self, lines: int, *, since_forgotten: bool = False) -> tuple[str, ...]:
+        """The last lines, at most 64 KiB of them; since_forgotten: only those after forget.
 
         None once it is closed: a request may fail after its server's owner has let go of it.
         """
         if self._file.closed:
             return ()
         size = os.fstat(self._file.fileno()).st_size
-        start = max(size - _TAIL_BYTES, self._read if since_read else 0, 0)
+        start = max(size - _TAIL_BYTES, self._forgotten if since_forgotten else 0, 0)
         text = os.pread(self._file.fileno(), _TAIL_BYTES, start).decode("utf-8", "replace")
         return tuple(line for line in text.splitlines() if line.strip())[-lines:]

@@ -21,6 +21,7 @@ import msgspec
 
 from tuirig.engines.base import Command, Counters
 from tuirig.engines.llamacpp import log
+from tuirig.engines.llamacpp.draft_log import DraftLog
 from tuirig.engines.llamacpp.log_file import LogFile, new_log_path
 from tuirig.engines.llamacpp.metrics import parse_metrics
 from tuirig.errors import DoesNotFitError, InUseError, ServerError, TuirigError
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _TELL_EVERY_S = 0.2
 _DYING_S = 1.0  #: from a closed socket to a reaped process
+_LOG_S = 1.0  #: from a reply that was counted to its lines in the log
 _CRASH_LINES = 200
 _WARM_UP_TOKENS = 16
 _WARM_UP = {
@@ -89,6 +91,8 @@ class LlamaServer:
         log_file.read_on()
         self.memory_parts = log.memory_parts(log_file.lines)
         self._silent_drafter = log.silent_drafter(log_file.lines)
+        self._draft_log: DraftLog | None = DraftLog()
+        self._draft_log.take(log_file.lines)
         log_file.forget()
         self._control = control
         self._process = process
@@ -98,7 +102,7 @@ class LlamaServer:
         """Raise ServerError with exit code and log evidence if the process is gone."""
         if self._process.returncode is not None:
             # Not what was logged while it loaded: that did no harm.
-            lines = self._log_file.tail(_CRASH_LINES, since_read=True) or self.log_tail(2)
+            lines = self._log_file.tail(_CRASH_LINES, since_forgotten=True) or self.log_tail(2)
             returncode = self._process.returncode
             raise _death("the server died", log.failure_cause(lines, returncode), returncode)
 
@@ -109,9 +113,28 @@ class LlamaServer:
         return any(said) if said else None
 
     async def counters(self) -> Counters | None:
-        """The counters now (/metrics), None where there are none."""
+        """The counters now (/metrics, those of drafts from the log in a build that has them there).
+
+        None where there are none.
+        """
         answer = await self._get("/metrics")
-        return parse_metrics(answer.text) if answer.status_code == 200 else None
+        if answer.status_code != 200:
+            return None
+        counted = parse_metrics(answer.text)
+        return counted if counted.drafts is not None else await self._logged(counted)
+
+    async def _logged(self, counted: Counters) -> Counters:
+        """The counters with those of the log, which the server writes a little later."""
+        deadline = time.monotonic() + _LOG_S
+        while self._draft_log is not None:
+            self._draft_log.take(self._log_file.new_lines())
+            if self._draft_log.counters.predicted == counted.predicted:
+                return self._draft_log.counters
+            if time.monotonic() > deadline:
+                self._draft_log = None  # a build with other words, or a log that lost lines
+                break
+            await asyncio.sleep(0.01)
+        return counted
 
     async def wait_idle(self, timeout_s: float = 5.0) -> None:
         """Wait until no slot is processing. Raises ServerError after timeout_s."""
