@@ -20,6 +20,10 @@ _ESCAPES = re.compile(
 )
 
 
+#: The last word of the main screen: where it stands, the screen has been painted.
+PAINTED = "quit"
+
+
 def plain(text: str) -> str:
     """Terminal output without escape sequences."""
     return _ESCAPES.sub("", text)

@@ -22,7 +22,7 @@ from pathlib import Path
 import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.terminal import Terminal
+from tests.terminal import PAINTED, Terminal
 
 WARM_UP_TOKENS = 16
 
@@ -96,7 +96,7 @@ def main() -> None:
     with Terminal(
         [sys.executable, "-m", "tuirig", "demo-gemma4"], columns=120, rows=36
     ) as terminal:
-        terminal.wait_for("restart")
+        terminal.wait_for(PAINTED)
         terminal.pump(1)
         mark = len(terminal.output)
         terminal.send("\r")

@@ -24,7 +24,7 @@ from pathlib import Path
 import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.terminal import Terminal
+from tests.terminal import PAINTED, Terminal
 
 HERE = Path(__file__).parent
 PROGRAMS = {
@@ -86,7 +86,7 @@ def wire(seconds: float) -> None:
         terminal.wait_for("READY-MARK")
         row("empty Textual program, idle", *rate(terminal, seconds))
     with Terminal([sys.executable, "-m", "tuirig", "demo-gemma4"]) as terminal:
-        terminal.wait_for("restart")
+        terminal.wait_for(PAINTED)
         terminal.pump(3)
         row("tuirig, idle, no server", *rate(terminal, seconds))
         mark = len(terminal.output)

@@ -26,7 +26,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.benchmarks.restart import server_of
-from tests.terminal import Terminal
+from tests.terminal import PAINTED, Terminal
 from tuirig.demo.catalog import built_in_text, ensure
 from tuirig.events import ignore
 from tuirig.measure.prompts import PROMPTS
@@ -96,7 +96,7 @@ def live(rig: str, options: argparse.Namespace) -> None:
 
 def run(terminal: Terminal, pairs: int, replies: int) -> None:
     """Take turns on one server."""
-    terminal.wait_for("restart")
+    terminal.wait_for(PAINTED)
     terminal.pump(1)
     mark = len(terminal.output)
     terminal.send("\r")

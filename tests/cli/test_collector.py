@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.terminal import Terminal
+from tests.terminal import PAINTED, Terminal
 
 SHOW = (
     "import gc, sys, tuirig.cli.rigs as command\n"
@@ -33,7 +33,7 @@ def test_a_command_runs_with_the_collector() -> None:
 
 def test_the_screen_runs_with_the_collector() -> None:
     with Terminal([sys.executable, "-c", SHOW_SCREEN]) as terminal:
-        terminal.wait_for("restart")
+        terminal.wait_for(PAINTED)
         terminal.send("y")
         terminal.wait_for("collects: True")
         terminal.send("q")

@@ -142,3 +142,15 @@ def test_a_rig_without_a_card_needs_the_machines_memory(rig: Rig, tmp_path: Path
     more = forecast_setting(rig, NONE, models, slots=4)
     assert more is not None
     assert more.sliding_mib == pytest.approx(4 * found.sliding_mib)
+
+
+def test_the_driver_takes_what_was_seen_on_the_card(rig: Rig, tmp_path: Path) -> None:
+    models, _ = rig_models(rig_files(rig, tmp_path))
+    reading = Reading(at_s=0, memory_total_mib=6000, memory_used_mib=0)
+    found = [
+        setting_memory(rig, NONE, models, reading, rest_mib) for rest_mib in (112.0, None, 660.0)
+    ]
+    needs = [one.total_mib for one in found if one is not None]
+    assert [need - needs[1] for need in needs] == pytest.approx([-188.0, 0.0, 360.0])
+    contexts = [one.largest_context or 0 for one in found if one is not None]
+    assert contexts[0] > contexts[1] > contexts[2] > 0

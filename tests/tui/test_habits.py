@@ -14,7 +14,7 @@ import pyte
 import pytest
 from textual.widgets import Static
 
-from tests.terminal import Terminal
+from tests.terminal import PAINTED, Terminal
 from tests.tui.driving import Driver, driving, servers
 from tests.tui.test_in_a_terminal import ready, rig_file  # noqa: F401
 from tests.tui.test_look import SIZES, show_measured, still
@@ -126,7 +126,7 @@ async def failing(driver: Driver, key: str) -> str:
     await driver.press(key)
     await driver.until_state("failed")
     await driver.until_quiet()
-    await driver.until(lambda: "needs flash attention" in driver.text())
+    await driver.until(lambda: "the target has no MTP layers" in driver.text())
     return driver.text()
 
 
@@ -135,24 +135,23 @@ async def failing(driver: Driver, key: str) -> str:
 async def test_a_failed_start_opens_the_log_at_the_line_that_says_why(
     key: str, size: tuple[int, int], tiny_gemma4_rig: Rig
 ) -> None:
-    plain = [word if word != "on" else "off" for word in tiny_gemma4_rig.server.args]
-    args = (*plain, "-ctv", "q4_0")
+    args = (*tiny_gemma4_rig.server.args, "--spec-type", "draft-mtp")
     server = msgspec.structs.replace(tiny_gemma4_rig.server, args=args)
     rig = msgspec.structs.replace(tiny_gemma4_rig, server=server)
     async with driving(rig, size=size) as driver:
         shown = await failing(driver, key)
-        assert 'next: use "-fa", "on"' in shown
+        assert "next: draft-mtp needs a drafter file" in shown
         assert "Enter starts it again" in shown
         assert driver.screen.has_class("-log")
         log = driver.screen.query_one(FollowedLog)
-        (line,) = {number for number, line in enumerate(log.lines) if "requires flash_attn" in line}
+        (line,) = {number for number, line in enumerate(log.lines) if "contain MTP layers" in line}
         await driver.until(
             lambda: log.scroll_offset.y <= line < log.scroll_offset.y + log.size.height
         )
         # The next steps are keys: the files, the log's own screen, another try.
         await driver.press("6")
         await driver.until(lambda: driver.app.screen is not driver.screen)
-        await driver.until(lambda: "needs flash attention" in driver.text())
+        await driver.until(lambda: "the target has no MTP layers" in driver.text())
         await driver.press("escape", "enter")
         await driver.until(lambda: driver.screen.view.server.state == "failed")
         await driver.until_quiet()
@@ -273,7 +272,7 @@ def input_threads(pid: int) -> int:
 @pytest.mark.skipif(sys.platform != "linux", reason="names of threads are read from /proc")
 def test_a_stopped_program_goes_on_with_one_reader_of_keys(rig_file: Path) -> None:  # noqa: F811
     with Terminal([sys.executable, "-m", "tuirig", str(rig_file)]) as terminal:
-        terminal.wait_for("restart")
+        terminal.wait_for(PAINTED)
         pid = terminal.process.pid
         named = input_threads(pid)
         for _ in range(2):
@@ -282,7 +281,7 @@ def test_a_stopped_program_goes_on_with_one_reader_of_keys(rig_file: Path) -> No
             while psutil.Process(pid).status() != psutil.STATUS_STOPPED:
                 terminal.pump(0.01)
             os.kill(pid, signal.SIGCONT)
-            terminal.wait_for("restart", since=mark)
+            terminal.wait_for(PAINTED, since=mark)
         assert input_threads(pid) == named
         mark = len(terminal.output)
         terminal.send("?")
@@ -393,7 +392,7 @@ async def test_a_long_message_is_wrapped_to_be_read_again() -> None:
 
 def test_ctrl_z_leads_to_the_shell_and_fg_back(rig_file: Path) -> None:  # noqa: F811
     with Terminal([sys.executable, "-m", "tuirig", str(rig_file)]) as terminal:
-        terminal.wait_for("restart")
+        terminal.wait_for(PAINTED)
         mark = len(terminal.output)
         terminal.send("\x1a")
         while psutil.Process(terminal.process.pid).status() != psutil.STATUS_STOPPED:
@@ -401,7 +400,7 @@ def test_ctrl_z_leads_to_the_shell_and_fg_back(rig_file: Path) -> None:  # noqa:
         assert b"\x1b[?1049l" in terminal.output[mark:]
         mark = len(terminal.output)
         os.kill(terminal.process.pid, signal.SIGCONT)
-        terminal.wait_for("restart", since=mark)
+        terminal.wait_for(PAINTED, since=mark)
 
 
 def test_the_terminal_knows_its_size_better_than_the_environment(
@@ -410,7 +409,7 @@ def test_the_terminal_knows_its_size_better_than_the_environment(
     argv = [sys.executable, "-m", "tuirig", str(rig_file)]
     env = {"COLUMNS": "200", "LINES": "60"}
     with Terminal(argv, env=env) as terminal:
-        terminal.wait_for("restart")
+        terminal.wait_for(PAINTED)
         screen = pyte.Screen(200, 60)
         pyte.Stream(screen).feed(terminal.output.decode())
         assert max(len(row.rstrip()) for row in screen.display) <= 80
@@ -419,9 +418,9 @@ def test_the_terminal_knows_its_size_better_than_the_environment(
 def test_quick_resizes_leave_no_part_unpainted(rig_file: Path) -> None:  # noqa: F811
     """There and back within a moment: the terminal has lost cells, the size is the same."""
     with Terminal([sys.executable, "-m", "tuirig", str(rig_file)]) as terminal:
-        terminal.wait_for("restart")
+        terminal.wait_for(PAINTED)
         for _ in range(3):
             mark = len(terminal.output)
             terminal.resize(60, 20)
             terminal.resize(80, 24)
-            terminal.wait_for("(?s)tok/s.*restart", since=mark)
+            terminal.wait_for(f"(?s)tok/s.*{PAINTED}", since=mark)

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.terminal import Terminal
+from tests.terminal import PAINTED, Terminal
 from tuirig.rigs.schema import Rig
 
 LEFT_THE_ALTERNATE_SCREEN = b"\x1b[?1049l"
@@ -41,7 +41,7 @@ def llama_servers(parent: int) -> list[psutil.Process]:
 
 def ready(terminal: Terminal) -> psutil.Process:
     """Start the chosen setting; its server."""
-    terminal.wait_for("restart")
+    terminal.wait_for(PAINTED)
     mark = len(terminal.output)
     terminal.send("\r")
     terminal.wait_for("ready", since=mark)
@@ -119,7 +119,7 @@ def test_an_unexpected_error_is_one_line_and_a_log(rig_file: Path, home: Path) -
         f"sys.exit(main([{str(rig_file)!r}]))\n"
     )
     with Terminal([sys.executable, "-c", script]) as terminal:
-        terminal.wait_for("restart")
+        terminal.wait_for(PAINTED)
         terminal.send("j")
         assert terminal.wait() == 1
         shown = terminal.output.split(LEFT_THE_ALTERNATE_SCREEN)[-1].decode()

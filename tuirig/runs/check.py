@@ -29,6 +29,7 @@ from tuirig.runs.fitting import (
 )
 from tuirig.runs.holders import Holder, others_on
 from tuirig.runs.opening import engine_of, host_of
+from tuirig.runs.rest import rest_on
 
 _MIB = 1024 * 1024
 
@@ -131,7 +132,8 @@ async def check(found: FoundRig, emit: Emit) -> Check:
     except TuirigError as error:
         problems.append(_problem(error))
     sizes = await asyncio.to_thread(lambda: tuple(_sizes(files)))
-    memory = _memory(row_memories(rig, headers, reading), reading)
+    rest_mib = await asyncio.to_thread(rest_on, info) if info is not None else None
+    memory = _memory(row_memories(rig, headers, reading, rest_mib), reading)
     if memory is not None:
         problems.extend(_too_much(memory, holders))
     program = host.find_program(rig.server.program)

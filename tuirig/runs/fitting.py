@@ -11,7 +11,13 @@ import msgspec
 
 from tuirig.cards.detect import CPU
 from tuirig.errors import ExitCode, TuirigError
-from tuirig.files.forecast import Forecast, forecast, largest_context, left_off_card
+from tuirig.files.forecast import (
+    CARD_REST_MIB,
+    Forecast,
+    forecast,
+    largest_context,
+    left_off_card,
+)
 from tuirig.files.gguf_model import Model, read_model
 from tuirig.files.inspection import problems_of
 from tuirig.files.memory_flags import memory_flags
@@ -107,9 +113,16 @@ def _misfits(target: Model | None, drafter: Model | None, type: str) -> tuple[Mi
 
 
 def forecast_setting(
-    rig: Rig, setting: Setting, models: Mapping[str, Model], *, slots: int = 1
+    rig: Rig,
+    setting: Setting,
+    models: Mapping[str, Model],
+    *,
+    slots: int = 1,
+    rest_mib: float | None = None,
 ) -> Forecast | None:
     """The memory of a setting's server; None if the header of its target or drafter is not known.
+
+    rest_mib: beside the buffers, as it was seen on this card (rest.rest_on); None for a guess.
 
     Raises ValueError for a setting that the rig does not have.
     """
@@ -125,6 +138,7 @@ def forecast_setting(
         type=drafter.type if drafter is not None else "",
         length=setting.length or 0,
         on_card=rig.card != CPU,
+        rest_mib=CARD_REST_MIB if rest_mib is None else rest_mib,
     )
 
 
@@ -138,21 +152,25 @@ def layers_left(rig: Rig, models: Mapping[str, Model]) -> str:
 
 
 def row_memories(
-    rig: Rig, models: Mapping[str, Model], reading: Reading | None
+    rig: Rig, models: Mapping[str, Model], reading: Reading | None, rest_mib: float | None = None
 ) -> tuple[SettingMemory, ...]:
     """The forecast of `none` and of every row at its longest draft length, which needs most."""
-    rows = (setting_memory(rig, setting, models, reading) for setting in _longest(rig))
+    rows = (setting_memory(rig, setting, models, reading, rest_mib) for setting in _longest(rig))
     return tuple(row for row in rows if row is not None)
 
 
 def setting_memory(
-    rig: Rig, setting: Setting, models: Mapping[str, Model], reading: Reading | None
+    rig: Rig,
+    setting: Setting,
+    models: Mapping[str, Model],
+    reading: Reading | None,
+    rest_mib: float | None = None,
 ) -> SettingMemory | None:
     """The forecast of a setting beside what is free; None if a header is not known.
 
     Raises ValueError for a setting that the rig does not have.
     """
-    needed = forecast_setting(rig, setting, models)
+    needed = forecast_setting(rig, setting, models, rest_mib=rest_mib)
     if needed is None:
         return None
     free = free_mib(reading)
@@ -170,7 +188,9 @@ def setting_memory(
         total_mib=needed.total_mib,
         fits=fits,
         largest_context=(
-            _largest_context(rig, setting, models, free) if free is not None and too_much else None
+            _largest_context(rig, setting, models, free, needed.rest_mib)
+            if free is not None and too_much
+            else None
         ),
         rough=needed.rough,
     )
@@ -189,7 +209,7 @@ def _longest(rig: Rig) -> tuple[Setting, ...]:
 
 
 def _largest_context(
-    rig: Rig, setting: Setting, models: Mapping[str, Model], free_mib: float
+    rig: Rig, setting: Setting, models: Mapping[str, Model], free_mib: float, rest_mib: float
 ) -> int | None:
     drafter = rig.drafter_of(setting)
     args = (*rig.server.args, *(drafter.args if drafter is not None else ()))
@@ -201,4 +221,5 @@ def _largest_context(
         type=drafter.type if drafter is not None else "",
         length=setting.length or 0,
         on_card=rig.card != CPU,
+        rest_mib=rest_mib,
     )

@@ -11,7 +11,7 @@ from tuirig.errors import TuirigError
 from tuirig.files import models
 from tuirig.files.hashes import identity
 from tuirig.files.inspection import Inspection, inspection_of
-from tuirig.records import Reading
+from tuirig.records import CardInfo, Reading
 from tuirig.rigs.schema import TARGET, Rig
 from tuirig.rigs.settings import NONE
 from tuirig.runs.catalog import FoundRig
@@ -23,6 +23,7 @@ from tuirig.runs.fitting import (
     row_memories,
     unfit_rows,
 )
+from tuirig.runs.rest import rest_on
 
 _MIB = 1024 * 1024
 
@@ -63,28 +64,31 @@ def look_at_files(found: FoundRig, *, server_runs: bool) -> RigFiles:
 
     server_runs: it takes a part of the memory itself, so what is free says nothing of its needs.
     """
-    reading = None if server_runs else _reading(found.rig)
-    return RigFiles(tuple(_files(found, reading)), free_mib(reading))
+    info, reading = _look_at_card(found.rig)
+    if server_runs:
+        reading = None
+    rest_mib = rest_on(info) if info is not None else None
+    return RigFiles(tuple(_files(found, reading, rest_mib)), free_mib(reading))
 
 
-def _reading(rig: Rig) -> Reading | None:
+def _look_at_card(rig: Rig) -> tuple[CardInfo | None, Reading | None]:
     try:
         card = open_card(rig.card, rig.card_memory_mib)
     except TuirigError:  # a card that is not here: its memory is not known
-        return None
+        return None, None
     try:
-        return card.read()
+        return card.info, card.read()
     finally:
         card.close()
 
 
-def _files(found: FoundRig, reading: Reading | None) -> Iterator[RigFile]:
+def _files(found: FoundRig, reading: Reading | None, rest_mib: float | None) -> Iterator[RigFile]:
     rig = found.rig
     missing = {item.row: item for item in models.missing(rig, found.base)}
     paths = models.rig_files(rig, found.base)
     usable = {row: path for row, path in paths.items() if row not in missing}
     headers, unread = rig_models(usable)
-    memories = {memory.row: memory for memory in row_memories(rig, headers, reading)}
+    memories = {memory.row: memory for memory in row_memories(rig, headers, reading, rest_mib)}
     problems = (
         *(Unfit(item.row, item.reason, item.next_step) for item in missing.values()),
         *unread,

@@ -217,10 +217,12 @@ class Session:
         owner = self._owner
         if owner is None:
             return
+        first = not self._end.is_set()
+        # Also where it is cancelled: a library that loses the cancellation only delays the end.
+        self._end.set()
         if self.server is not None:
             self.server = None  # it is on its way out: nobody may ask it any more
-            self._end.set()
-        elif not owner.cancelling() and not self._end.is_set():
+        elif first:
             owner.cancel()  # a second time would break off the stopping
         await asyncio.wait((owner,))
         if self._owner is owner:

@@ -314,6 +314,16 @@ class Store:
             for row in arms
         )
 
+    def latest_on(self, card: str) -> Arm | None:
+        """The latest measured arm on a card of that name, without its replies."""
+        with self._reading() as database:
+            row = database.execute(
+                "SELECT record FROM arms WHERE state = ? AND record IS NOT NULL"
+                " AND json_extract(CAST(card AS TEXT), '$.name') = ? ORDER BY id DESC LIMIT 1",
+                (ArmState.MEASURED.value, card),
+            ).fetchone()
+        return None if row is None else _decoded(row["record"], Arm)
+
     # -- inside
 
     @contextmanager

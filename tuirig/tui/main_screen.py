@@ -86,6 +86,7 @@ class MainScreen(Screen[None]):
         self._opens_log = self._wants_log = False
         self._views = {first.rig.name: self.view}
         self._models: dict[str, Model] = {}
+        self._rest_mib: float | None = None  #: beside a server's buffers, as seen on this card
 
     def compose(self) -> ComposeResult:
         """Narrow: header, band, grid, text. Wide: rigs and live figures at the grid's sides."""
@@ -207,7 +208,9 @@ class MainScreen(Screen[None]):
         reading = None if self.view.running else self.view.reading
         for setting in settings:
             if str(setting) not in known:
-                known[str(setting)] = setting_memory(self.view.rig, setting, self._models, reading)
+                known[str(setting)] = setting_memory(
+                    self.view.rig, setting, self._models, reading, self._rest_mib
+                )
 
     def tell(self, message: str, hint: str = "") -> None:
         """A failure as a readable message; the cell and the log keep the evidence."""
@@ -248,6 +251,7 @@ class MainScreen(Screen[None]):
 
         async def job() -> None:
             from tuirig.runs.fitting import rig_models
+            from tuirig.runs.rest import rest_on
 
             if name != "open":
                 await self._offer_to_fetch()
@@ -255,6 +259,7 @@ class MainScreen(Screen[None]):
             self.view.card = session.card.info
             self._show()
             if not self._models:
+                self._rest_mib = await asyncio.to_thread(rest_on, session.card.info)
                 self._models, _ = await asyncio.to_thread(rig_models, session.files)
             self._show()
             await work_to_do(session)
