@@ -100,7 +100,7 @@ def test_for_people_the_answer_stands_on_stdout(run: Commands, rig: str) -> None
     assert "q4_0:1 is " in ran.stdout
     assert "interval [" in ran.stdout
     assert "would narrow it to ±" in ran.stdout
-    assert "server starts: 4; about " in ran.stderr
+    assert "server starts: 4 to " in ran.stderr  # some are repeated where replies stand still
     assert ran.stderr.count(" tok/s") == 4
 
 

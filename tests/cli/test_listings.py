@@ -126,7 +126,7 @@ def test_an_own_profile_wins_and_a_broken_one_does_not_hide_the_others(run: Comm
     assert listed[shipped[0]["name"]]["shipped"] is False
     assert "schema" in listed["some-card/broken"]["error"]
     text = run("profiles").stdout
-    assert "some-card/broken  " in text
+    assert "some-card/\n  broken  " in text
     assert "\nnvidia-geforce-rtx-3050-oem/" in text
 
 

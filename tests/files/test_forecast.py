@@ -27,6 +27,7 @@ def compare(
     type: str = "",
     length: int = 0,
     slots: int = 1,
+    idle_head_mib: float = 0.0,
 ) -> None:
     """Every part within 5 % or 32 MiB; weights and cache within 1 MiB."""
     words = args.split()
@@ -50,6 +51,8 @@ def compare(
     for part, difference in differences(guess.card, real).items():
         size = getattr(real, f"{part}_mib")
         bound = 1 if part in ("target", "cache") else max(32, 0.05 * size)
+        if part == "target" and difference > bound:
+            difference -= idle_head_mib
         assert abs(difference) <= bound, (part, guess.card, real)
     assert (guess.card.drafter_mib is None) == (real.drafter_mib is None)
     assert guess.card.cache_mib == pytest.approx(
@@ -86,9 +89,21 @@ def test_formats_and_flags(demo_files: Path, server_program: Path, format: str, 
 def test_a_recurrent_target_with_its_head_inside(
     demo_files: Path, server_program: Path, type: str, length: int, slots: int
 ) -> None:
-    """Its states are kept once more for every drafted token."""
+    """Its states are kept once more for every drafted token.
+
+    Without drafting, builds before b10434 (b10068 was seen) load the head as well.
+    """
     target = demo_files / "qwen35.gguf"
-    compare(server_program, target, "-c 4096 -fa on", type=type, length=length, slots=slots)
+    head = sum(
+        tensor.size or 0
+        for name, tensor in read_model(target).tensors.items()
+        if name.startswith("blk.4.")  # the last of five
+    )
+    loaded = 0 if type == "draft-mtp" else head / _MIB
+    compare(
+        server_program, target, "-c 4096 -fa on", type=type, length=length, slots=slots,
+        idle_head_mib=loaded,
+    )  # fmt: skip
 
 
 def test_a_drafter_with_a_cache_of_its_own(smollm2_files: Path, server_program: Path) -> None:

@@ -53,7 +53,8 @@ async def test_relative_paths_start_at_the_rig_file(
     target = ModelFile(path="models/gemma4.gguf")
     save_rig(msgspec.structs.replace(tiny_gemma4_rig, target=target, drafter=()), tmp_path)
     files = await prepare(find_rig(str(tmp_path / "tiny-gemma4.toml")), ignore)
-    assert files == {"target": tmp_path / "models" / "gemma4.gguf"}
+    assert files.usable == {"target": tmp_path / "models" / "gemma4.gguf"}
+    assert files.missing == {}
 
 
 async def test_every_missing_file_is_named(tiny_gemma4_rig: Rig, tmp_path: Path) -> None:
@@ -69,3 +70,16 @@ async def test_every_missing_file_is_named(tiny_gemma4_rig: Rig, tmp_path: Path)
         await prepare(find_rig(rig.name), ignore)
     assert [line.split(":")[0] for line in caught.value.evidence] == ["target", "f16"]
     assert caught.value.hint
+
+
+async def test_a_missing_drafter_refuses_its_row_alone(
+    tiny_gemma4_rig: Rig, tmp_path: Path
+) -> None:
+    first, *others = tiny_gemma4_rig.drafter
+    lost = msgspec.structs.replace(first, path=str(tmp_path / "lost.gguf"))
+    save_rig(msgspec.structs.replace(tiny_gemma4_rig, drafter=(lost, *others)))
+    files = await prepare(find_rig(tiny_gemma4_rig.name), ignore)
+    assert list(files.missing) == [first.row]
+    assert list(files.usable) == [
+        "target", *(drafter.row for drafter in others if drafter.has_file),
+    ]  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 
 from tests.processes import is_alive, until
 from tuirig import locations
-from tuirig.errors import InUseError, NotProvenError, ServerError, TuirigError
+from tuirig.errors import InUseError, MissingError, NotProvenError, ServerError, TuirigError
 from tuirig.events import (
     ArmDone,
     Event,
@@ -152,6 +152,23 @@ async def test_a_cancelled_start_leaves_no_server(tiny_gemma4_rig: Rig, tmp_path
         assert watched.session.server is None
         await watched.session.restart(NONE)
         assert watched.session.server is not None
+
+
+async def test_a_missing_drafter_is_refused_and_stops_nothing(
+    tiny_gemma4_rig: Rig, tmp_path: Path
+) -> None:
+    first, *others = tiny_gemma4_rig.drafter
+    lost = msgspec.structs.replace(first, path=str(tmp_path / "lost.gguf"))
+    rig = msgspec.structs.replace(tiny_gemma4_rig, drafter=(lost, *others))
+    async with opened(rig, tmp_path) as watched:
+        await watched.session.restart(NONE)
+        runs = watched.pid()
+        with pytest.raises(MissingError, match=r"no such file: lost\.gguf") as caught:
+            await watched.session.restart(Setting(first.row, 2))
+        assert caught.value.hint
+        assert watched.pid() == runs
+        assert "lost.gguf" in watched.session.refusal(Setting(first.row, 2))
+        assert watched.session.refusal(Setting(others[0].row, 2)) == ""
 
 
 async def test_a_stop_that_is_cancelled_is_waited_for_by_the_next_start(

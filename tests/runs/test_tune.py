@@ -158,6 +158,16 @@ async def test_what_a_build_can_not_run_stands_in_the_plan(tiny_gemma4_rig: Rig)
     assert starts(ran) == ["none", "q4_0:1", "none"]
 
 
+async def test_a_missing_drafter_stands_in_the_plan(tiny_gemma4_rig: Rig, tmp_path: Path) -> None:
+    gone = Drafter(format="gone", type="draft-mtp", path=str(tmp_path / "gone.gguf"))
+    rig = msgspec.structs.replace(tiny_gemma4_rig, drafter=(gone, *tiny_gemma4_rig.drafter))
+    options = msgspec.structs.replace(SHORT, formats=("gone", "q4_0"), lengths=(1,), save=False)
+    async with running(rig) as ran:
+        result = await tune(ran.session, options, ran.store, ran.events.append)
+    assert result.cannot[0] == "gone: no such file: gone.gguf"
+    assert {row.setting for row in result.settings} == {"none", "q4_0:1"}
+
+
 async def test_the_budget_ends_the_search(tiny_gemma4_rig: Rig) -> None:
     options = msgspec.structs.replace(SHORT, budget_s=0.001)
     async with running(tiny_gemma4_rig) as ran:

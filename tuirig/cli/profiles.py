@@ -48,12 +48,18 @@ def _entry(one: ListedProfile) -> dict[str, object]:
 
 
 def _table(listed: Sequence[ListedProfile]) -> list[str]:
-    rows = [("PROFILE", "SETTING", "TOK/S", "GAIN", "KEPT", "SOURCE", "FITS")]
+    """Profiles under their cards, so that a line fits into 80 columns."""
+    rows = [("PROFILE", "SETTING", "TOK/S", "GAIN", "KEPT", "SOURCE")]
+    headings: dict[int, str] = {}
+    heading = ""
     notes = []
     for one in listed:
         file, profile = one.file, one.content
+        card, _, model = file.name.rpartition("/")
+        if (above := f"{card}/" + (f"  ({one.fits})" if one.fits else "")) != heading:
+            headings[len(rows)] = heading = above
         if not isinstance(profile, Profile):
-            rows.append((file.name, "–", "–", "–", "–", "file with an error", "–"))
+            rows.append((f"  {model}", "–", "–", "–", "–", "file with an error"))
             notes.append(f"{file.name}: {profile.text()}")
             continue
         evidence = profile.evidence
@@ -62,13 +68,15 @@ def _table(listed: Sequence[ListedProfile]) -> list[str]:
             notes.append(f"  next: {one.staleness.next_step}")
         rows.append(
             (
-                file.name,
+                f"  {model}",
                 profile.setting,
                 rate(evidence.tok_s),
                 gain(evidence.gain),
                 share(evidence.kept),
-                profile.source + (", shipped" if file.shipped else ""),
-                one.fits + (", stale" if one.changes else ""),
+                profile.source + ", shipped" * file.shipped + ", stale" * bool(one.changes),
             )
         )
-    return [*columns(rows, right=(2, 3, 4)), *(["", *notes] if notes else [])]
+    lines = columns(rows, right=(2, 3, 4))
+    for at, heading in sorted(headings.items(), reverse=True):
+        lines.insert(at, heading)
+    return [*lines, *(["", *notes] if notes else [])]

@@ -73,9 +73,8 @@ def _table(listings: tuple[Listing, ...]) -> list[str]:
             notes.append(f"{listing.name}: {listing.error.text() if listing.error else ''}")
             continue
         rows.append(_row(listing.name, listing.found))
-        notes += [
-            f"{listing.name}: {lack}; next: {lack.next_step}" for lack in lacks(listing.found)
-        ]
+        for lack in lacks(listing.found):
+            notes += [f"{listing.name}: {lack}", f"  next: {lack.next_step}"]
     return [*columns(rows), *(["", *notes] if notes else [])]
 
 

@@ -95,7 +95,7 @@ def lacks(found: FoundRig) -> tuple[Lack, ...]:
 def _unmade(rig: Rig) -> Iterator[Lack]:
     unmade = demo.missing_files(rig.name)
     if unmade:
-        step = f"nothing, a command that needs them makes them; now: tuirig demo {rig.name} --make"
+        step = f"none, they are made when needed; at once: tuirig demo {rig.name} --make"
         yield Lack("files", f"{len(unmade)} not made yet", step, blocks=False)
 
 
@@ -119,19 +119,28 @@ def _programless(rig: Rig) -> Iterator[Lack]:
         yield Lack("program", f"{rig.server.program} not found", step, blocks=True)
 
 
-async def prepare(found: FoundRig, emit: Emit) -> dict[str, Path]:
-    """The model files of a rig: "target" and one per drafter row that has a file.
+@dataclass(frozen=True)
+class RigFiles:
+    """The model files of a rig that can be used, and the drafters' that can't, by row."""
 
-    A built-in rig's files are made when they are missing. Raises MissingError naming every file
-    that is not there.
+    usable: dict[str, Path]
+    missing: dict[str, models.Missing]
+
+
+async def prepare(found: FoundRig, emit: Emit) -> RigFiles:
+    """Find the model files of a rig; those of a built-in one are made when they are missing.
+
+    A drafter's file that is not there refuses its row alone. Raises MissingError naming every
+    missing file when the target is among them.
     """
     if found.built_in:
         await demo.ensure(found.rig.name, emit)
-    missing = models.missing(found.rig, found.base)
-    if missing:
+    missing = {file.row: file for file in models.missing(found.rig, found.base)}
+    if TARGET in missing:
         raise MissingError(
             f"rig {found.rig.name}: {len(missing)} model file(s) missing",
-            evidence=[str(item) for item in missing],
-            hint=missing[0].next_step,
+            evidence=[str(file) for file in missing.values()],
+            hint=missing[TARGET].next_step,
         )
-    return models.rig_files(found.rig, found.base)
+    paths = models.rig_files(found.rig, found.base)
+    return RigFiles({row: path for row, path in paths.items() if row not in missing}, missing)

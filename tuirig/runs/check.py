@@ -155,17 +155,16 @@ async def check(found: FoundRig, emit: Emit) -> Check:
 
 
 async def _missing_files(found: FoundRig, emit: Emit) -> list[Problem]:
-    try:
-        await prepare(found, emit)
-    except TuirigError as error:
-        if found.built_in:
+    if found.built_in:
+        try:
+            await prepare(found, emit)
+        except TuirigError as error:
             return [_problem(error)]
-        missing = await asyncio.to_thread(models.missing, found.rig, found.base)
-        return [
-            Problem(message=str(item), next=item.next_step, exit_code=ExitCode.MISSING)
-            for item in missing
-        ] or [_problem(error)]
-    return []
+    missing = await asyncio.to_thread(models.missing, found.rig, found.base)
+    return [
+        Problem(message=str(file), next=file.next_step, exit_code=ExitCode.MISSING)
+        for file in missing
+    ]
 
 
 def _settings(

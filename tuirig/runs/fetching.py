@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tuirig.demo import catalog as demo
 from tuirig.events import Emit
 from tuirig.files.fetch.model import Fetched, fetch_model
@@ -10,11 +12,13 @@ from tuirig.rigs.schema import ModelFile
 from tuirig.runs.catalog import FoundRig
 
 
-async def fetch_rig(found: FoundRig, emit: Emit) -> tuple[tuple[str, ModelFile, Fetched], ...]:
+async def fetch_rig(
+    found: FoundRig, emit: Emit, *, rows: Collection[str] = ()
+) -> tuple[tuple[str, ModelFile, Fetched], ...]:
     """(row, the file as the rig gives it, what is there now): the target, then the drafters.
 
-    A built-in rig's files are made. Raises MissingError or TuirigError at the first file that can't
-    be had; those before it stay.
+    rows: only those; all if empty. A built-in rig's files are made. Raises MissingError or
+    TuirigError at the first file that can't be had; those before it stay.
     """
     if found.built_in:
         await demo.ensure(found.rig.name, emit)
@@ -22,5 +26,6 @@ async def fetch_rig(found: FoundRig, emit: Emit) -> tuple[tuple[str, ModelFile, 
         [
             (row, file, await fetch_model(file, found.base, emit))
             for row, file in model_files(found.rig)
+            if not rows or row in rows
         ]
     )

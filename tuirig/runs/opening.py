@@ -40,7 +40,7 @@ async def open_session(
     """Everything that a rig needs, opened; the server stops and the card is let go at the end.
 
     rate_hz, port, api_key: see Session.
-    Raises MissingError (files, program, card) or FileError.
+    Raises MissingError (target, program, card) or FileError.
     """
     rig = found.rig
     files = await prepare(found, emit)
@@ -49,7 +49,8 @@ async def open_session(
     card = await asyncio.to_thread(open_card, rig.card, rig.card_memory_mib)
     session = Session(
         rig,
-        files=files,
+        files=files.usable,
+        missing=files.missing,
         card=card,
         host=host,
         engine=engine,
@@ -60,3 +61,9 @@ async def open_session(
     )
     async with session.opened():
         yield session
+
+
+async def look_again(session: Session, found: FoundRig, emit: Emit) -> None:
+    """Look once more for a rig's files while its session is open. Raises MissingError."""
+    files = await prepare(found, emit)
+    session.files, session.missing = files.usable, files.missing

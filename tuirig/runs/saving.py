@@ -69,7 +69,10 @@ async def profile_of(
         argv=tuple(argv),
         env=dict(env),
         card=ProfileCard(
-            name=info.name, uuid=info.uuid, memory_mib=info.memory_mib, driver=info.driver
+            name=info.name,
+            uuid=info.uuid,
+            memory_mib=_rounded(info.memory_mib, 1),
+            driver=info.driver,
         ),
         model=ProfileModel(
             name=model_name(target.file), file=target.file, size=target.size, sha256=target.sha256

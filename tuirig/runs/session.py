@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING
 from tuirig import locations
 from tuirig.cards.base import Card
 from tuirig.engines.base import Command, Engine, RunningServer
-from tuirig.errors import DoesNotFitError, NotProvenError, ServerError, TuirigError
+from tuirig.errors import DoesNotFitError, MissingError, NotProvenError, ServerError, TuirigError
 from tuirig.events import Emit, Failed, ServerChanged, ServerState
+from tuirig.files.models import Missing
 from tuirig.hosts.base import Host
 from tuirig.records import Arm, FileIdentity, Reading, Reply
 from tuirig.rigs.schema import Rig
@@ -49,6 +51,7 @@ class Session:
         rig: Rig,
         *,
         files: Mapping[str, Path],
+        missing: Mapping[str, Missing] | None = None,
         card: Card,
         host: Host,
         engine: Engine,
@@ -57,12 +60,15 @@ class Session:
         port: int | None = None,
         api_key: str = "",
     ) -> None:
-        """rate_hz: how often the card is looked at beside the work; 0 is never.
+        """files, missing: model files by row; a row whose drafter is missing is refused.
+
+        rate_hz: how often the card is looked at beside the work; 0 is never.
 
         port None: any free one. api_key empty: a random one for each start.
         """
         self.rig = rig
         self.files = dict(files)
+        self.missing = dict(missing or {})
         self.card = card
         self.host = host
         self.engine = engine
@@ -102,7 +108,17 @@ class Session:
         )
 
     def command(self, setting: Setting, slots: int = 1) -> Command:
-        """The command line of a setting, without starting it. Raises as Engine.command does."""
+        """The command line of a setting, without starting it.
+
+        Raises as Engine.command does, MissingError where the drafter's file is not there.
+        """
+        missing = self.missing.get(setting.drafter or "")
+        if missing is not None:
+            raise MissingError(
+                f"{missing.row}: {missing.reason}: {os.path.basename(missing.file)}",
+                evidence=(missing.file,),
+                hint=missing.next_step,
+            )
         return self.engine.command(
             self.rig, setting, port=self._port, paths=self._paths(), slots=slots
         )
@@ -118,10 +134,11 @@ class Session:
     async def restart(self, setting: Setting, slots: int = 1) -> None:
         """Stop what runs and start a setting; returns when it is ready.
 
-        slots: requests that the server takes at once.
+        slots: requests that the server takes at once. What can't be started stops nothing.
         Raises ServerError, InUseError or MissingError after the events that tell of it, and
         NotProvenError when the server is up (and stays up) but does not draft although asked to.
         """
+        self.command(setting, slots)
         await self.stop()
         if self._any_port:
             holder = await asyncio.to_thread(self.host.port_holder, self._port)

@@ -19,6 +19,7 @@ from tuirig.errors import ExitCode, TuirigError
 from tuirig.events import Event, Failed, ServerState
 from tuirig.files.layout import Layout
 from tuirig.measure.prompts import PROMPTS
+from tuirig.rigs.schema import TARGET
 from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.board import CellState
 from tuirig.runs.catalog import FoundRig, Listing
@@ -254,7 +255,7 @@ class MainScreen(Screen[None]):
             from tuirig.runs.rest import rest_on
 
             if name != "open":
-                await self._offer_to_fetch()
+                await self._look_for_files(all_rows=name in ("tune", "compare"))
             session = await self.holder.session()
             self.view.card = session.card.info
             self._show()
@@ -295,23 +296,31 @@ class MainScreen(Screen[None]):
         self.app.push_screen(Choice(title, body, answers), answer.set_result)
         return await answer or ""
 
-    async def _offer_to_fetch(self) -> None:
-        """Where files are missing and the rig says where they come from, fetch them if asked to."""
-        found = self.found
-        if found.built_in or self.holder.opened is not None:
+    async def _look_for_files(self, *, all_rows: bool) -> None:
+        """Where files are missing and the rig says where they come from, fetch them if asked to.
+
+        all_rows: not only what the chosen cell needs.
+        """
+        session, found = self.holder.opened, self.found
+        if found.built_in or (session is not None and not session.missing):
             return
         from tuirig.files import models
         from tuirig.runs.fetching import fetch_rig
+        from tuirig.runs.opening import look_again
 
         sources = dict(models.model_files(found.rig))
         missing = await asyncio.to_thread(models.missing, found.rig, found.base)
-        wanted = [file for file in missing if sources[file.row].has_source]
-        if not wanted:
-            return
-        body = "\n".join(f"{file.row}: {file.file}" for file in wanted)
-        title = f"{found.rig.name} needs files that are not here"
-        if await self.ask(title, body, [("enter", "fetch", "fetch them")]) == "fetch":
-            await fetch_rig(found, self.bridge.emit)
+        needed = sources if all_rows else (TARGET, self.view.cursor.drafter)
+        wanted = [file for file in missing if file.row in needed and sources[file.row].has_source]
+        if wanted:
+            body = "\n".join(f"{file.row}: {file.file}" for file in wanted)
+            title = f"{found.rig.name} needs files that are not here"
+            if await self.ask(title, body, [("enter", "fetch", "fetch them")]) == "fetch":
+                rows = [file.row for file in wanted]
+                await fetch_rig(found, self.bridge.emit, rows=rows)
+        if session is not None:
+            await look_again(session, found, self.bridge.emit)
+            self._models = {}
 
     def _open_quietly(self) -> None:
         """Look for card and program at once where that makes no files."""

@@ -109,10 +109,10 @@ async def tune(screen: MainScreen, session: Session, prompts: int) -> None:
             profile = await tuned_profile(session, options, result, arms, emit)
     finally:
         store.close()
-    screen.notify(found(result), timeout=15, markup=False)
     if profile is not None:
         screen.choose_cell(profile.parsed_setting)
-        await _offer_to_save(screen, profile)
+        await _offer_to_save(screen, profile, found(result))
+    screen.notify(found(result), timeout=15, markup=False)
 
 
 async def _to_resume(screen: MainScreen, store: Store, options: TuneOptions) -> int | None:
@@ -171,8 +171,8 @@ async def save(screen: MainScreen, session: Session, setting: Setting) -> None:
     await _offer_to_save(screen, profile)
 
 
-async def _offer_to_save(screen: MainScreen, profile: Profile) -> None:
-    """Show what saving would write, and write it if asked to."""
+async def _offer_to_save(screen: MainScreen, profile: Profile, why: str = "") -> None:
+    """Show what saving would write, and write it if asked to. why: what was found."""
     from tuirig.runs import saving
     from tuirig.runs.serving import Saved
 
@@ -180,7 +180,7 @@ async def _offer_to_save(screen: MainScreen, profile: Profile) -> None:
     body = saving.preview(profile, before)
     answer = await screen.ask(
         f"Save {profile.setting} as the profile of this card and model",
-        f"{saving.profile_path(profile)}\n\n{body}",
+        f"{why}\n\n{saving.profile_path(profile)}\n\n{body}".lstrip(),
         [("enter", "save", "save"), ("s", "save", "save")],
     )
     if answer == "save":

@@ -208,13 +208,6 @@ def _interval(view: View, cell: Cell) -> str:
     return "" if cell.low is None or cell.high is None else f" [{cell.low:.2f}, {cell.high:.2f}]"
 
 
-def _keys(view: View) -> str:
-    """What starts the chosen setting."""
-    if view.running not in (None, view.cursor):
-        return "Enter starts it, m measures it"
-    return "Enter starts it, Space streams"
-
-
 def _circumstances(view: View) -> list[Line]:
     """Acceptance by position, memory and the card's temperature of the chosen cell."""
     replies = view.board.replies(view.cursor)
@@ -230,18 +223,23 @@ def _circumstances(view: View) -> list[Line]:
     return [line(Span(f"  {' · '.join(words)}", "dim"))] if words else []
 
 
+def _bad(name: Span, text: str, cells: int) -> list[Line]:
+    """Why a setting is not there, wrapped."""
+    indent = cell_len(f"! {name.text}  ")
+    first, *others = wrap(" " * indent + text, cells)
+    rest = [row for row in wrap(" ".join(others), cells - 2) if row]
+    return [
+        line(Span("! ", "bad"), name, Span(f"  {first[indent:]}", "bad")),
+        *(line(Span(f"  {row}", "bad")) for row in rest),
+    ]
+
+
 def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
     cell = view.board.cell(view.cursor)
     name = Span(f"{view.cursor}", "title")
     failure = view.board.failure(view.cursor)
     if failure:
-        indent = cell_len(f"! {view.cursor}  ")
-        rows = wrap(" " * indent + failure.message.removeprefix(f"{view.cursor}: "), cells)
-        first = rows[0][indent:]
-        lines = [line(Span("! ", "bad"), name, Span(f"  {first}", "bad"))]
-        lines += [
-            line(Span(f"  {row}", "bad")) for row in wrap(" ".join(rows[1:]), cells - 2) if row
-        ]
+        lines = _bad(name, failure.message.removeprefix(f"{view.cursor}: "), cells)
         lines += [line(Span(f"  {text.strip()}", "dim")) for text in failure.evidence[-2:]]
         if failure.hint:
             lines.append(line(f"  next: {failure.hint}"))
@@ -260,7 +258,7 @@ def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
         words.append(f"{cell.prompts} prompt{'' if cell.prompts == 1 else 's'}")
         return [line(name, f"  {' · '.join(words)}"), *_circumstances(view)]
     if refusal:
-        return [line(Span("! ", "bad"), name, Span(f"  {refusal}", "bad"))]
+        return _bad(name, refusal.removeprefix(f"{view.cursor.drafter}: "), cells)
     needed = view.forecasts.get(str(view.cursor))
     if needed is not None and needed.fits is False:
         context = needed.largest_context
@@ -269,5 +267,5 @@ def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
         return [line(Span("! ", "warn"), name, Span(row, "warn")) for row in wrap(said, cells - 12)]
     memory = f" · needs about {figures.memory(needed.total_mib)}" if needed is not None else ""
     return [
-        line(name, Span(f"  not measured{memory} · {_keys(view)}", "dim")),
+        line(name, Span(f"  not measured{memory} · m measures it", "dim")),
     ]
