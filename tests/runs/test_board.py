@@ -6,7 +6,7 @@ from tuirig.events import ArmDone, Event, Failed, ReplyDone, ServerChanged, Serv
 from tuirig.records import Arm, CardInfo, Proof, Reply
 from tuirig.rigs.schema import Drafter, ModelFile, Rig, Server, Tune
 from tuirig.rigs.settings import NONE, Setting, parse_setting
-from tuirig.runs.board import Board, CellState
+from tuirig.runs.board import Board, CellState, Earlier
 
 Q1, Q2 = parse_setting("q4_0:1"), parse_setting("q4_0:2")
 
@@ -102,3 +102,32 @@ def test_events_that_concern_no_cell_change_nothing(board: Board) -> None:
     assert not board.apply(TextArrived(text="a", predicted_n=1))
     assert not board.apply(Failed(message="the card is gone"))
     assert not board.apply(ServerChanged(state=ServerState.READY, setting="none"))
+
+
+def before(setting: Setting, tok_s: float, *changes: str) -> dict[str, Earlier]:
+    reply = Reply(prompt_id="code-1", kind="code", tok_s=tok_s)
+    return {str(setting): Earlier(7, "2026-11-30", (reply,), changes)}
+
+
+def test_an_earlier_run_fills_empty_cells_and_makes_way_for_new_replies(board: Board) -> None:
+    board.apply(done(Q2, "code-1", 180.0))
+    board.begin_with({**before(NONE, 100.0), **before(Q1, 150.0), **before(Q2, 999.0)})
+    assert board.cell(Q1).gain == pytest.approx(1.5)
+    assert board.cell(Q1).earlier is not None
+    assert board.cell(Q2).gain == pytest.approx(1.8)
+    assert board.cell(Q2).earlier is None
+    assert board.apply(done(Q1, "code-1", 120.0))
+    assert board.cell(Q1).tok_s == pytest.approx(120.0)
+    assert board.earlier(Q1) is None
+    board.begin_with(before(Q1, 999.0))
+    assert board.cell(Q1).tok_s == pytest.approx(120.0)
+
+
+def test_what_is_new_is_not_compared_with_what_is_stale(board: Board) -> None:
+    board.begin_with({**before(NONE, 100.0, "driver"), **before(Q1, 150.0, "driver")})
+    assert board.cell(Q1).stale
+    assert board.cell(Q1).gain == pytest.approx(1.5)
+    board.apply(done(Q2, "code-1", 180.0))
+    assert (board.cell(Q2).tok_s, board.cell(Q2).gain) == (180.0, None)
+    board.apply(done(NONE, "code-1", 90.0))
+    assert board.cell(Q2).gain == pytest.approx(2.0)

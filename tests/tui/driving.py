@@ -61,9 +61,13 @@ class Driver:
 
 
 @asynccontextmanager
-async def driving(*rigs: Rig, size: tuple[int, int] = (120, 36)) -> AsyncIterator[Driver]:
-    """Open the screen; at the end nothing is left running."""
+async def driving(
+    *rigs: Rig, size: tuple[int, int] = (120, 36), path: Path | None = None
+) -> AsyncIterator[Driver]:
+    """Open the screen; at the end nothing is left running. path: the first rig's file."""
     places = [found(rig) for rig in rigs]
+    if path is not None:
+        places[0] = FoundRig(rigs[0], path)
     listings = tuple(Listing(place.rig.name, place) for place in places)
     app = TuirigApp(listings, places[0])
     async with app.run_test(size=size) as pilot:

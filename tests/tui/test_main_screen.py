@@ -16,12 +16,14 @@ import msgspec
 import psutil
 import pytest
 
+from tests.cli.support import save_rig
 from tests.tui.driving import Driver, driving, servers
 from tuirig import locations
 from tuirig.files.profiles import read_profile, write_profile
 from tuirig.rigs.schema import Drafter, ModelFile, Rig, Tune
 from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.board import CellState
+from tuirig.runs.catalog import find_rig
 from tuirig.tui.dialogs import Choice, KeyHelp, RigPicker
 from tuirig.tui.widgets import RigList
 
@@ -215,6 +217,31 @@ async def test_missing_files_are_told_and_nothing_starts(
         await driver.until(lambda: "gone.gguf" in driver.toasts() or "missing" in driver.toasts())
         await driver.until_quiet()
         assert not servers()
+
+
+async def test_an_edited_rig_is_read_again(tiny_gemma4_rig: Rig) -> None:
+    path = save_rig(tiny_gemma4_rig)
+    async with driving(find_rig(str(path)).rig, path=path) as driver:
+        await choose(driver, Setting("q4_0", 1))
+        await driver.press("enter")
+        await driver.until_state("ready")
+        await driver.until_quiet()
+        args = [word if word != "2048" else "1024" for word in tiny_gemma4_rig.server.args]
+        server = msgspec.structs.replace(tiny_gemma4_rig.server, args=tuple(args))
+        save_rig(msgspec.structs.replace(tiny_gemma4_rig, server=server))
+        await driver.press("space")
+        await driver.until(lambda: "was edited: read again" in driver.toasts())
+        await driver.until(lambda: driver.screen.view.last_reply)
+        await driver.until_quiet()
+        assert driver.screen.view.cursor == Setting("q4_0", 1)
+        (process,) = servers()
+        assert "1024" in process.cmdline()
+
+        path.write_text(path.read_text().replace("[target]", "[tarket]"))
+        await driver.press("enter")
+        await driver.until(lambda: "tarket" in driver.toasts())
+        await driver.until_quiet()
+        assert servers() == [process]
 
 
 async def test_a_missing_drafter_blocks_its_row_alone(tiny_gemma4_rig: Rig, tmp_path: Path) -> None:
@@ -473,6 +500,40 @@ async def test_tune_shows_its_plan_finds_the_best_and_offers_to_save_it(
         await driver.until(lambda: driver.app.screen is driver.screen)
 
 
+async def test_the_grid_begins_with_what_the_latest_run_has_measured(
+    tiny_gemma4_rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuirig.tui.main_screen.ARM_PROMPTS", 2)
+    setting = Setting("q4_0", 1)
+    async with driving(tiny_gemma4_rig) as driver:
+        await driver.press("a")
+        await choose(driver, setting)
+        await driver.press("b", "c")
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.press("enter")
+        await driver.until(lambda: "against none: " in driver.toasts(), timeout_s=120)
+        await driver.until_quiet()
+        measured = driver.screen.view.board.cell(setting).tok_s
+    async with driving(tiny_gemma4_rig) as driver:
+        view = driver.screen.view
+        await driver.until(lambda: view.board.cell(setting).tok_s == measured)
+        await choose(driver, setting)
+        await driver.until(lambda: "run 1 of " in driver.text())
+        await driver.press("s")
+        await driver.until(lambda: "is of run 1: m measures it now" in driver.toasts())
+        await driver.press("space")
+        await driver.until(lambda: view.board.earlier(setting) is None)
+        await driver.until_quiet()
+        assert len(view.board.replies(setting)) == 1
+    server = msgspec.structs.replace(
+        tiny_gemma4_rig.server, args=(*tiny_gemma4_rig.server.args, "-b", "512")
+    )
+    async with driving(msgspec.structs.replace(tiny_gemma4_rig, server=server)) as driver:
+        await driver.until(lambda: driver.screen.view.mark(setting) == "?")
+        await choose(driver, setting)
+        await driver.until(lambda: "stale, run 1 of " in driver.text())
+
+
 async def test_a_tune_that_was_cancelled_goes_on_where_it_was(
     tiny_gemma4_rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -500,10 +561,11 @@ async def test_a_tune_that_was_cancelled_goes_on_where_it_was(
 
 async def test_cells_wait_to_be_measured_one_after_the_other(tiny_gemma4_rig: Rig) -> None:
     async with driving(tiny_gemma4_rig) as driver:
-        driver.screen.tokens = 512  # the miniature is quick: time for the keys
         view = driver.screen.view
         await driver.press("m")
-        await driver.until(lambda: view.measuring == NONE)
+        await driver.until_state("running")
+        (server,) = servers()
+        server.suspend()  # the miniature is quick: time for the keys
         first, second = Setting("f16", 1), Setting("f16", 2)
         for setting in (first, second):
             await choose(driver, setting)
@@ -512,6 +574,7 @@ async def test_cells_wait_to_be_measured_one_after_the_other(tiny_gemma4_rig: Ri
         assert view.mark(first) == "+"
         await driver.press("m")  # once more takes it out of the queue
         assert view.waiting == [first]
+        server.resume()
         await driver.until_quiet()
         await driver.until(lambda: len(view.board.replies(first)) == 12)
         assert len(view.board.replies(NONE)) == 12 and not view.board.replies(second)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -22,10 +23,21 @@ class CellState(StrEnum):
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """Replies of one setting in an earlier run. changes: what has made them stale since."""
+
+    run: int
+    day: str
+    replies: tuple[Reply, ...]
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Cell:
     """One setting of the grid. gain is against `none` on the prompts that both have replies for.
 
-    low, high: the 95 % interval of the gain, as far as one start of each tells.
+    low, high: the 95 % interval of the gain, as far as one start of each tells. earlier: where
+    its replies are from, None if they are of now.
     level: it can't be told apart from the best one.
     """
 
@@ -41,6 +53,12 @@ class Cell:
     reason: str = ""
     best: bool = False
     level: bool = False
+    earlier: Earlier | None = None
+
+    @property
+    def stale(self) -> bool:
+        """Whether something has changed since it was measured."""
+        return self.earlier is not None and bool(self.earlier.changes)
 
 
 @dataclass(frozen=True)
@@ -53,11 +71,15 @@ class Failure:
 
 
 class Board:
-    """Collects replies and failures per setting; newer replies of a setting join older ones."""
+    """Collects replies and failures per setting; newer replies of a setting join older ones.
+
+    Those of an earlier run make way for the first new one.
+    """
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
         self._replies: dict[str, tuple[Reply, ...]] = {}
+        self._earlier: dict[str, Earlier] = {}
         self._failures: dict[str, Failure] = {}
         self._settings = rig.settings()
         self._cells: dict[Setting, Cell] | None = None
@@ -76,7 +98,9 @@ class Board:
         if isinstance(event, ReplyDone):
             if event.reply.temperature:
                 return False  # sampled: never mixed with what is compared
-            self._replies[event.setting] = (*self._replies.get(event.setting, ()), event.reply)
+            old = () if event.setting in self._earlier else self._replies.get(event.setting, ())
+            self._earlier.pop(event.setting, None)
+            self._replies[event.setting] = (*old, event.reply)
             return True
         if isinstance(event, ArmDone) and not event.arm.proof.proven:
             self._replies.pop(event.arm.setting, None)  # they do not count, later neither
@@ -91,9 +115,21 @@ class Board:
             return self._failures.pop(event.setting, None) is not None
         return False
 
+    def begin_with(self, earlier: Mapping[str, Earlier]) -> None:
+        """Fill cells that are still empty with what an earlier run has measured."""
+        for setting, found in earlier.items():
+            if setting not in self._replies and setting not in self._failures:
+                self._replies[setting] = found.replies
+                self._earlier[setting] = found
+        self._cells = None
+
     def replies(self, setting: Setting) -> tuple[Reply, ...]:
         """The replies of a setting, oldest first."""
         return self._replies.get(str(setting), ())
+
+    def earlier(self, setting: Setting) -> Earlier | None:
+        """Where the replies of a setting are from, None if they are of now."""
+        return self._earlier.get(str(setting))
 
     def failure(self, setting: Setting) -> Failure | None:
         """Why a setting failed, None if it did not."""
@@ -108,7 +144,7 @@ class Board:
         if not replies:
             return Cell(setting)
         by_prompt = summary.tok_s_by_prompt(replies)
-        found = None if setting == NONE else self._compared(NONE, setting)
+        found = self._compared(NONE, setting) if self.has_baseline(setting) else None
         return Cell(
             setting,
             CellState.MEASURED,
@@ -119,7 +155,17 @@ class Board:
             kept=summary.kept(replies),
             prompts=len(by_prompt),
             replies=len(replies),
+            earlier=self.earlier(setting),
         )
+
+    def has_baseline(self, setting: Setting) -> bool:
+        """Whether the replies of `none` may be compared with those of a setting.
+
+        Not what was measured now with what is stale.
+        """
+        baseline, own = self.earlier(NONE), self.earlier(setting)
+        stale = baseline is not None and bool(baseline.changes)
+        return setting != NONE and (not stale or own is not None)
 
     def _compared(self, a: Setting, b: Setting) -> Comparison:
         """b against a, as if the replies of each came from one start; computed when they change."""

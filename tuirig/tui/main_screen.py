@@ -22,7 +22,7 @@ from tuirig.measure.prompts import PROMPTS
 from tuirig.rigs.schema import TARGET
 from tuirig.rigs.settings import NONE, Setting
 from tuirig.runs.board import CellState
-from tuirig.runs.catalog import FoundRig, Listing
+from tuirig.runs.catalog import FoundRig, Listing, find_rig
 from tuirig.tui import figures, workflows
 from tuirig.tui.bindings import bindings_of
 from tuirig.tui.bridge import Bridge
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from tuirig.tui.followed_log import LogPane
     from tuirig.tui.screens.base import OtherScreen
 
+#: What a rig's file decides, so that it is read again before if it was edited.
+_BY_THE_RIG = ("restart", "stream", "measure", "compare", "tune")
 ARM_PROMPTS = 12
 TOKENS = 128
 #: The first refresh comes before the first paint is out; imports would hold that up.
@@ -223,8 +225,13 @@ class MainScreen(Screen[None]):
     # -- jobs: what takes time, one at a time
 
     def _start(self, name: str, work_to_do: Callable[[Session], Awaitable[None]]) -> None:
-        """Run a job on the session; one that still runs is ended first, a long one after asking."""
-        if self._runs_long():
+        """Run a job on the session; one that still runs is ended first, a long one after asking.
+
+        A rig file that was edited is read again before.
+        """
+        if name in _BY_THE_RIG and self._is_edited():
+            self._read_again_then(name, work_to_do)
+        elif self._runs_long():
             self._end_then(name, work_to_do)
         else:
             self._start_now(name, work_to_do)
@@ -338,12 +345,15 @@ class MainScreen(Screen[None]):
         self._start("open", self._show_what_is_there)
 
     async def _show_what_is_there(self, session: Session) -> None:
-        """The saved profile of this card and model, and servers that were kept serving."""
+        """What was measured before, the saved profile, and servers that were kept serving."""
+        from tuirig.runs.earlier import earlier_replies
         from tuirig.runs.serving import leftovers, saved_for
 
         self.view.saved = await asyncio.to_thread(saved_for, session)
+        self.view.board.begin_with(await asyncio.to_thread(earlier_replies, session))
         saved = self.view.saved
-        if saved is not None and self.view.cursor == NONE and not self.view.board.replies(NONE):
+        untouched = self.view.board.earlier(NONE) or not self.view.board.replies(NONE)
+        if saved is not None and self.view.cursor == NONE and untouched:
             self.view.cursor = saved.setting
         for server in await asyncio.to_thread(leftovers, self.view.rig.name):
             self.notify(
@@ -570,16 +580,48 @@ class MainScreen(Screen[None]):
             )
             if answer != "switch":
                 return
+        await self._open(listing.found)
+        self._open_quietly()
+
+    async def _open(self, found: FoundRig) -> None:
+        """Close the session and show another rig, or this one anew."""
         await self.close_session()
         self.bridge.flush()  # what is left is about the rig that was open
         if self.has_class("-log"):
             self.action_log()
-        self.found = listing.found
-        self.view = self._views.setdefault(listing.name, View(listing.found.rig))
+        self.found = found
+        self.view = self._views.setdefault(found.rig.name, View(found.rig))
         self._models = {}
-        self.holder = SessionHolder(listing.found, self.bridge.emit)
+        self.holder = SessionHolder(found, self.bridge.emit)
         self._show_rig()
-        self._open_quietly()
+
+    def _is_edited(self) -> bool:
+        """Whether the rig's file says something else by now."""
+        if self.found.path is None or not self.found.path.is_file():
+            return False
+        try:
+            return find_rig(str(self.found.path)).rig != self.found.rig
+        except TuirigError:
+            return True  # reading it again tells why
+
+    @work(exclusive=True, group="rig")
+    async def _read_again_then(
+        self, name: str, work_to_do: Callable[[Session], Awaitable[None]]
+    ) -> None:
+        try:
+            found = find_rig(str(self.found.path))
+        except TuirigError as error:
+            self.tell(error.message, error.hint)
+            return
+        if self._runs_long() and not await self._may_end(f"end it for {name}"):
+            return
+        cursor = self.view.cursor
+        del self._views[self.found.rig.name]  # its figures are of another command line
+        await self._open(found)
+        if cursor in found.rig.settings():
+            self.view.cursor = cursor
+        self.notify(f"{found.path} was edited: read again", timeout=5, markup=False)
+        self._start_now(name, work_to_do)
 
     async def close_session(self) -> None:
         """Cancel what runs, stop the server, let the card go."""
@@ -593,6 +635,10 @@ class MainScreen(Screen[None]):
         setting = self.view.cursor
         if self.view.board.cell(setting).state is not CellState.MEASURED:
             self.notify(f"{setting} is not measured yet: Space or m measures it", timeout=6)
+            return
+        earlier = self.view.board.earlier(setting)
+        if earlier is not None:
+            self.notify(f"{setting} is of run {earlier.run}: m measures it now", timeout=6)
             return
         if self.jobs.name:
             self.notify(f"wait for {self.jobs.name}, or cancel it with Esc", timeout=3)

@@ -97,7 +97,8 @@ class View:
     def mark(self, setting: Setting) -> str:
         """One letter of a cell.
 
-        A, B: of a comparison; v: selected; +: waits; p: the saved profile, ? when it is stale.
+        A, B: of a comparison; v: selected; +: waits; p: the saved profile; ?: it, or what an
+        earlier run has measured, is stale.
         """
         for letter, marked in self.marked.items():
             if marked == setting:
@@ -108,7 +109,8 @@ class View:
             return "+"
         if self.saved is not None and self.saved.setting == setting:
             return "?" if self.saved.changes else "p"
-        return ""
+        earlier = self.board.earlier(setting)
+        return "?" if earlier is not None and earlier.changes else ""
 
     @property
     def selection(self) -> tuple[Setting, ...]:
@@ -215,8 +217,10 @@ class View:
     @property
     def live_gain(self) -> float | None:
         """tok/s of the last reply against `none` on the same prompt."""
-        reply = self.last_reply
-        if reply is None or reply.tok_s is None or self.running in (None, NONE):
+        reply, running = self.last_reply, self.running
+        if reply is None or reply.tok_s is None or running is None:
+            return None
+        if not self.board.has_baseline(running):
             return None
         from tuirig.measure.summary import tok_s_by_prompt
 

@@ -160,7 +160,7 @@ async def save(screen: MainScreen, session: Session, setting: Setting) -> None:
         session,
         setting,
         replies,
-        board.replies(NONE),
+        () if board.earlier(NONE) else board.replies(NONE),
         server_build=session.engine.build,
         argv=command.argv,
         env=command.env,

@@ -130,7 +130,7 @@ def draw(cell: Cell | None, look: Look, size: int) -> tuple[Span, Span]:
         top = f"*{number}*" if cell.best else f"={number} " if cell.level else f"{mark}{number} "
         low = "" if cell.setting == NONE else f"{figures.gain(cell.gain)} "
         low = f"{mark}{low}" if cell.best or cell.level else low
-        role = "best" if cell.best else tone(cell)
+        role = "dim" if cell.stale else "best" if cell.best else tone(cell)
     # A mark stands at the left of the second line, or below the dot where that line is empty.
     low = f"{look.letter}{low:>{size - len(look.letter)}}" if low else f"{look.letter} "
     return _pad(top, role + extra, size), _pad(low, (role or "dim") + extra, size)
@@ -223,6 +223,18 @@ def _circumstances(view: View) -> list[Line]:
     return [line(Span(f"  {' · '.join(words)}", "dim"))] if words else []
 
 
+def _earlier(cell: Cell, cells: int) -> list[Line]:
+    """Which run a cell's replies are from, and what has changed since."""
+    earlier = cell.earlier
+    if earlier is None:
+        return []
+    told = f"run {earlier.run} of {earlier.day}"
+    if not earlier.changes:
+        return [line(Span(f"  {told} · m measures it anew", "dim"))]
+    text = f"stale, {told}: {'; '.join(earlier.changes)} · m measures it anew"
+    return [line(Span("? ", "warn"), Span(row, "warn")) for row in wrap(text, cells - 2)]
+
+
 def _bad(name: Span, text: str, cells: int) -> list[Line]:
     """Why a setting is not there, wrapped."""
     indent = cell_len(f"! {name.text}  ")
@@ -256,7 +268,11 @@ def _cell_details(view: View, refusal: str, cells: int) -> list[Line]:
                 f"kept {figures.share(cell.kept)}" if cell.kept is not None else "no drafts"
             )
         words.append(f"{cell.prompts} prompt{'' if cell.prompts == 1 else 's'}")
-        return [line(name, f"  {' · '.join(words)}"), *_circumstances(view)]
+        return [
+            line(name, f"  {' · '.join(words)}"),
+            *_circumstances(view),
+            *_earlier(cell, cells),
+        ]
     if refusal:
         return _bad(name, refusal.removeprefix(f"{view.cursor.drafter}: "), cells)
     needed = view.forecasts.get(str(view.cursor))
