@@ -15,8 +15,9 @@ from syrupy.extensions.image import SVGImageSnapshotExtension
 
 from tests.tui import example
 from tests.tui.driving import Driver, found
-from tuirig.events import Failed, Progress, ServerState
+from tuirig.events import Failed, Progress, ReplyDone, ServerState
 from tuirig.rigs.settings import Setting
+from tuirig.runs.board import Earlier
 from tuirig.runs.catalog import FoundRig, Listing
 from tuirig.tui.app import TuirigApp
 from tuirig.tui.dialogs import Choice, KeyHelp, RigPicker
@@ -104,6 +105,25 @@ async def test_measured_without_colour(
 @pytest.mark.parametrize("size", ["80x24", "120x36"])
 async def test_first_start(size: str, picture: SnapshotAssertion) -> None:
     async with still(size) as driver:
+        await driver.pilot.pause()
+        assert svg(driver) == picture
+
+
+@pytest.mark.parametrize("size", ["80x24", "120x36"])
+async def test_an_earlier_run(size: str, picture: SnapshotAssertion) -> None:
+    """Figures of now, of an earlier run, and stale ones."""
+    async with still(size) as driver:
+        view = driver.screen.view
+        view.apply(ReplyDone(setting="none", reply=example.reply(58.3)), 0)
+        older = {"q4_0:1": (89.8, ()), "q4_0:2": (100.0, ("driver 550.1 -> 560.2",))}
+        view.board.begin_with(
+            {
+                setting: Earlier(12, "2026-11-30", (example.reply(tok_s),), changes)
+                for setting, (tok_s, changes) in older.items()
+            }
+        )
+        view.cursor = Setting("q4_0", 2)
+        driver.screen._show()
         await driver.pilot.pause()
         assert svg(driver) == picture
 

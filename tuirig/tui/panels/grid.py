@@ -190,7 +190,7 @@ def _saved_details(view: View, cells: int) -> list[Line]:
     lines = [line(Span("p ", "accent"), Span(" · ".join(words), "dim"))]
     if saved.changes:
         changed = f"stale: {'; '.join(saved.changes)} · t tunes again"
-        lines += [line(Span("? ", "warn"), Span(row, "warn")) for row in wrap(changed, cells - 2)]
+        lines += _stale(changed, cells)
     return [cut(one, cells) for one in lines]
 
 
@@ -232,7 +232,13 @@ def _earlier(cell: Cell, cells: int) -> list[Line]:
     if not earlier.changes:
         return [line(Span(f"  {told} · m measures it anew", "dim"))]
     text = f"stale, {told}: {'; '.join(earlier.changes)} · m measures it anew"
-    return [line(Span("? ", "warn"), Span(row, "warn")) for row in wrap(text, cells - 2)]
+    return _stale(text, cells)
+
+
+def _stale(text: str, cells: int) -> list[Line]:
+    rows = wrap(text, cells - 2)
+    marks = ["? ", *["  "] * len(rows)]
+    return [line(Span(mark + row, "warn")) for mark, row in zip(marks, rows, strict=False)]
 
 
 def _bad(name: Span, text: str, cells: int) -> list[Line]:
