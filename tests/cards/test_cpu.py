@@ -49,7 +49,12 @@ def test_a_reading_of_the_machine() -> None:
     assert (reading.power_w, reading.sm_clock_mhz, reading.throttle) == (None, None, None)
 
 
-def test_the_memory_of_a_process_and_its_children() -> None:
+@pytest.mark.parametrize("kernel_lists", [True, False])
+def test_the_memory_of_a_process_and_its_children(
+    kernel_lists: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not kernel_lists:
+        monkeypatch.setattr("tuirig.cards.cpu._TASKS", "/nowhere/{}/task")
     wrapper = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {HOLD_32_MIB!r}])\n"
     card = CpuCard()
     with running([sys.executable, "-c", wrapper]) as process:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _MIB = 1024 * 1024
 _SERVER = "llama-server"
+#: The threads of a process; each lists its children (Linux).
+_TASKS = "/proc/{}/task"
 #: Sensors of a CPU package, by the names of their Linux drivers.
 _CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 
@@ -97,16 +99,39 @@ def _resident_bytes(pid: int) -> Iterator[int]:
     import psutil
 
     try:
-        process = psutil.Process(pid)
-        yield process.memory_info().rss
-        children = process.children(recursive=True)
+        yield psutil.Process(pid).memory_info().rss
     except psutil.Error:
         return
-    for child in children:
+    for child in _descendants(pid):
         try:
-            yield child.memory_info().rss
+            yield psutil.Process(child).memory_info().rss
         except psutil.Error:
             continue  # it ended meanwhile
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """By the kernel's own lists where it has them: psutil looks at every process there is."""
+    folder = _TASKS.format(pid)
+    try:
+        own = [
+            int(child)
+            for task in os.listdir(folder)
+            for child in Path(folder, task, "children").read_text().split()
+        ]
+    except (OSError, ValueError):
+        own = list(_asked_of_psutil(pid))
+    for child in own:
+        yield child
+        yield from _descendants(child)
+
+
+def _asked_of_psutil(pid: int) -> Iterator[int]:
+    import psutil
+
+    try:
+        yield from (child.pid for child in psutil.Process(pid).children())
+    except psutil.Error:
+        return
 
 
 def _temperature_c() -> float | None:

@@ -33,6 +33,7 @@ from tuirig.tui.lines import Roles
 from tuirig.tui.panels import reply
 from tuirig.tui.view import View
 from tuirig.tui.widgets import (
+    FREQUENT,
     Band,
     Details,
     HeaderLine,
@@ -144,7 +145,8 @@ class MainScreen(Screen[None]):
             self.view.apply(event, now_s)
             if isinstance(event, Failed):
                 self._tell_failure(event)
-        self._show()
+        kinds = frozenset(map(type, events))
+        self._show(kinds if kinds <= FREQUENT else None)
 
     def _tell_failure(self, failure: Failed) -> None:
         """A server that could not be had is explained by its log; else a message tells it."""
@@ -163,8 +165,11 @@ class MainScreen(Screen[None]):
 
         return next((one for one in self.app.screen_stack if isinstance(one, OtherScreen)), None)
 
-    def _show(self) -> None:
-        """Let every panel that is seen repaint what changed."""
+    def _show(self, kinds: frozenset[type[Event]] | None = None) -> None:
+        """Let every panel that is seen repaint what changed.
+
+        kinds: of the frequent events, where nothing else has happened.
+        """
         if not self._shows:
             return
         beside = self.beside if len(self.app.screen_stack) > 1 else None
@@ -172,11 +177,13 @@ class MainScreen(Screen[None]):
             beside.look()
         elif not self.frozen:
             with self.app.batch_update():
-                self._look_up_command()
+                if kinds is None:
+                    self._look_up_command()
                 for panel in self.query(Panel):
-                    panel.redraw()
+                    if kinds is None or panel.follows & kinds:
+                        panel.redraw()
                 self._title("#reply", reply.title(self.view), reply.amount(self.view))
-                if self.has_class("-log"):
+                if kinds is None and self.has_class("-log"):
                     self._log_pane().explain_failure(self.view)
 
     def on_screen_resume(self) -> None:

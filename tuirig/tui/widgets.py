@@ -8,6 +8,7 @@ from textual import events
 from textual.geometry import Size
 from textual.message import Message
 
+from tuirig.events import Event, ReadingTaken, TextArrived
 from tuirig.rigs.settings import Setting
 from tuirig.runs.catalog import Listing
 from tuirig.tui.lines import Lines
@@ -15,9 +16,14 @@ from tuirig.tui.panels import grid, reply, status
 from tuirig.tui.spans import Line, Span, line
 from tuirig.tui.view import View
 
+#: Events that come many times a second, or while nobody does anything.
+FREQUENT: frozenset[type[Event]] = frozenset((TextArrived, ReadingTaken))
+
 
 class Panel(Lines):
-    """Lines that show a view."""
+    """Lines that show a view. follows: the frequent events that it shows."""
+
+    follows: frozenset[type[Event]] = frozenset()
 
     def __init__(self, *, id: str, title: str = "") -> None:
         super().__init__(id=id)
@@ -44,6 +50,8 @@ class HeaderLine(Panel):
 class Band(Panel):
     """The live figures of the narrow screen."""
 
+    follows = FREQUENT
+
     def panel(self, view: View, width: int, height: int) -> Sequence[Line]:
         """Two lines."""
         return status.band(view, width)
@@ -52,6 +60,8 @@ class Band(Panel):
 class Now(Panel):
     """The live figures of the wide screen."""
 
+    follows = FREQUENT
+
     def panel(self, view: View, width: int, height: int) -> Sequence[Line]:
         """As many lines as fit."""
         return status.now(view, width, height)
@@ -59,6 +69,8 @@ class Now(Panel):
 
 class ReplyText(Panel):
     """The streaming text, its end in sight."""
+
+    follows = frozenset((TextArrived,))
 
     def panel(self, view: View, width: int, height: int) -> Sequence[Line]:
         """The last rows of the text."""
