@@ -113,7 +113,10 @@ def run(terminal: Terminal, pairs: int, replies: int) -> None:
         try:
             curl(server, "/v1/chat/completions", request())
         finally:
+            mark = len(terminal.output)
             os.kill(terminal.process.pid, signal.SIGCONT)
+        # What is typed before it has repainted is thrown away with what was typed meanwhile.
+        terminal.wait_for(PAINTED, since=mark)
         terminal.pump(0.2)
 
     def tok_s(reply: Callable[[], None]) -> float:

@@ -52,7 +52,7 @@ def test_odd_folders_survive_in_the_text(monkeypatch: pytest.MonkeyPatch, tmp_pa
     text = catalog.built_in_text("demo-gemma4")
     assert tomllib.loads(text)["target"]["path"].startswith(str(odd))
     assert parse_rig(text).target.path == str(
-        odd / "cache" / "demo" / "demo-gemma4" / "demo-gemma4-f16.gguf"
+        odd / "cache" / "demo" / "demo-gemma4" / "demo-gemma4-f32.gguf"
     )
 
 

@@ -58,11 +58,11 @@ class Gemma4Pair:
         self._embedding, self._head = bigram_factors(language, shape.dim, self._random)
         self._drafter: _DrafterWeights | None = None
 
-    def write_target(self, path: Path) -> None:
-        """The target, f16."""
+    def write_target(self, path: Path, format: str = "f16") -> None:
+        """The target; every format encodes the same weights."""
         shape = self._shape
         sliding = [layer % 2 == 0 for layer in range(shape.layers)]
-        with self._writer(path, "gemma4", "Miniature Gemma 4", "f16") as writer:
+        with self._writer(path, "gemma4", "Miniature Gemma 4", format) as writer:
             _write_keys(writer, shape.dim, shape.ff, sliding, shape.context, shared=0)
             writer.keys(final_logit_softcapping=30.0)
             writer.matrix("token_embd", self._embedding)

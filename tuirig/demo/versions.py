@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 #: Raised when what a maker writes changes.
-VERSIONS = {"demo-gemma4": 1, "demo-qwen35": 1, "demo-smollm2": 2}
+VERSIONS = {"demo-gemma4": 2, "demo-qwen35": 1, "demo-smollm2": 2}
 _FILE = "version"
 
 

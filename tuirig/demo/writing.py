@@ -16,6 +16,7 @@ from tuirig.demo.tokenizer import Tokenizer
 
 #: GGUF's label of a whole file, by the type of its matrices.
 FILE_TYPES = {
+    "f32": LlamaFileType.ALL_F32,
     "f16": LlamaFileType.MOSTLY_F16,
     "bf16": LlamaFileType.MOSTLY_BF16,
     "q8_0": LlamaFileType.MOSTLY_Q8_0,
