@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from rich.cells import cell_len
 
 from tests.tui import example
 from tuirig.events import Failed, Progress, ServerState
 from tuirig.rigs.settings import NONE, Setting, parse_setting
+from tuirig.runs.board import Cell, CellState
 from tuirig.tui.panels import grid, reply, status
 from tuirig.tui.spans import Line, width
 from tuirig.tui.view import View
@@ -155,3 +157,21 @@ def test_details_have_the_command_line_as_far_as_there_is_room(setting: str, hei
     assert ("$ llama-server" in words(list(lines)[:height])) == (
         len(grid.details(view, "", 60)) < height
     )
+
+
+@pytest.mark.parametrize("size", grid.CELLS)
+@pytest.mark.parametrize("letter", ["", "A", "v", "?"])
+@pytest.mark.parametrize("running", [False, True])
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell(Setting("q4_0", 2)),
+        Cell(Setting("q4_0", 2), CellState.FAILED),
+        Cell(Setting("q4_0", 2), CellState.MEASURED, tok_s=1234.5, gain=1.64, best=True),
+        Cell(Setting("q4_0", 2), CellState.MEASURED, tok_s=109.7, gain=10.25, level=True),
+        Cell(Setting("q4_0", 2), CellState.MEASURED, tok_s=9.7, gain=0.94),
+    ],
+)
+def test_a_cell_keeps_to_its_width(cell: Cell, running: bool, letter: str, size: int) -> None:
+    for span in grid.draw(cell, grid.Look(running=running, letter=letter, predicted=12345.6), size):
+        assert cell_len(span.text) == size

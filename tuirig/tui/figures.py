@@ -17,8 +17,8 @@ def rate(tok_s: float | None) -> str:
 
 
 def gain(ratio: float | None) -> str:
-    """A ratio: 1.72x."""
-    return DASH if ratio is None else f"{ratio:.2f}x"
+    """A ratio: 1.72x, 17.2x."""
+    return DASH if ratio is None else f"{ratio:.{2 if ratio < 9.995 else 1}f}x"
 
 
 def share(value: float | None, digits: int = 3) -> str:

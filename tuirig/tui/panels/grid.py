@@ -132,6 +132,8 @@ def draw(cell: Cell | None, look: Look, size: int) -> tuple[Span, Span]:
         low = f"{mark}{low}" if cell.best or cell.level else low
         role = "dim" if cell.stale else "best" if cell.best else tone(cell)
     # A mark stands at the left of the second line, or below the dot where that line is empty.
+    if look.letter and len(look.letter + low) > size:
+        low = low.rstrip()
     low = f"{look.letter}{low:>{size - len(look.letter)}}" if low else f"{look.letter} "
     return _pad(top, role + extra, size), _pad(low, (role or "dim") + extra, size)
 
