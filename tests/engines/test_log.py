@@ -258,3 +258,13 @@ def test_a_line_without_its_prefix(line: str, text: str) -> None:
 
 def test_nothing_to_show_yet() -> None:
     assert loading_line([]) == ""
+
+
+def test_a_file_that_is_neither_target_nor_drafter_is_named() -> None:
+    lines = [
+        "0.00.037.121 E gguf_init_from_file: failed to open GGUF file 'advice-lora.gguf'"
+        " (No such file or directory)",
+        "0.00.037.216 E cmn  common_init_: failed to load lora adapter 'advice-lora.gguf'",
+    ]
+    found = failure_cause(lines, -11)
+    assert found.message == "advice-lora.gguf can't be opened: No such file or directory"

@@ -424,3 +424,18 @@ def test_quick_resizes_leave_no_part_unpainted(rig_file: Path) -> None:  # noqa:
             terminal.resize(60, 20)
             terminal.resize(80, 24)
             terminal.wait_for(f"(?s)tok/s.*{PAINTED}", since=mark)
+
+
+@pytest.mark.parametrize("size", ["80x24", "120x36"])
+async def test_the_end_of_a_long_dialog_can_be_read(size: str) -> None:
+    async with still(size) as driver:
+        lines = "\n".join(f"line {number} of a long text" for number in range(60))
+        driver.app.push_screen(Choice("A title", lines, [("enter", "yes", "go")]))
+        await driver.until(lambda: isinstance(driver.app.screen, Choice))
+        await driver.pilot.pause()
+        body = driver.app.screen.query_one(".dialog--body")
+        keys = driver.app.screen.query_one(".dialog--keys")
+        assert body.region.bottom <= keys.region.y
+        await driver.press("end")
+        await driver.until(lambda: "line 59 of a long text" in driver.text())
+        assert "Esc back" in driver.text()

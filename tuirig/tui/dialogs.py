@@ -28,7 +28,17 @@ CLOSE: list[BindingType] = [Binding("escape", "close", "Back", show=False)]
 
 
 class Dialog(ModalScreen[T]):
-    """Ends once: a second key may come before the dialog is gone."""
+    """Ends once: a second key may come before the dialog is gone.
+
+    around: rows that are not the body's: border, title and keys, these two with a blank line.
+    """
+
+    around = 2 + 2 + 2
+
+    def on_resize(self) -> None:
+        """The body ends above the keys, which are docked and take no part in sharing the height."""
+        for body in self.query(".dialog--body"):
+            body.styles.max_height = max(1, self.app.size.height - self.around)
 
     def finish(self, result: T) -> None:
         """Close with a result."""
@@ -59,7 +69,8 @@ class Choice(Dialog[str]):
         # The keys stay in sight below a long body, docked; docked lines widen nothing.
         dialog.styles.min_width = max(44, cell_len(keys) + 4)
         with dialog:
-            yield Static(self._title, classes="dialog--title", markup=False)
+            alone = "" if self._body else " -alone"
+            yield Static(self._title, classes=f"dialog--title{alone}", markup=False)
             if self._body:
                 with VerticalScroll(classes="dialog--body"):
                     cells = max(20, self.app.size.width - 6)
@@ -91,8 +102,8 @@ class RigPicker(Dialog[Listing | None]):
         with Vertical(classes="dialog"):
             yield Static("Rigs", classes="dialog--title")
             yield RigList(self._listings, self._view.rig.name, id="picker")
-            yield Static("Enter opens it   Esc back", classes="dialog--keys")
-            yield Static("one of your own: tuirig rig new NAME", classes="dialog--keys")
+            keys = "Enter opens it   Esc back\none of your own: tuirig rig new NAME"
+            yield Static(keys, classes="dialog--keys")
 
     def on_mount(self) -> None:
         """As high as there are rigs."""
@@ -113,6 +124,7 @@ class RigPicker(Dialog[Listing | None]):
 class Messages(Dialog[None]):
     """What was told so far, the newest first."""
 
+    around = 2  # title and keys stand in the border
     BINDINGS = [*CLOSE, Binding("n,q,enter", "close", "Back", show=False)]
     MARKS = {"error": "!", "warning": "?"}
 
@@ -142,6 +154,7 @@ class Messages(Dialog[None]):
 class KeyHelp(Dialog[None]):
     """The keys of a screen and the words on it."""
 
+    around = 2  # title and keys stand in the border
     BINDINGS = [*CLOSE, Binding("question_mark,f1,q,enter", "close", "Back", show=False)]
     WORDS = (
         ("kept", "share of drafted tokens accepted (acceptance rate)"),

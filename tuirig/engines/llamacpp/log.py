@@ -41,12 +41,16 @@ class Cause:
 
 @dataclass(frozen=True)
 class _Sign:
-    """A line that explains a failure. {0}, {1}: its groups; {file}: the file being loaded."""
+    """A line that explains a failure. {0}, {1}: its groups; {file}: the file being loaded.
+
+    names_file: its first group is a file.
+    """
 
     pattern: str
     message: str
     hint: str = ""
     out_of_memory: bool = False
+    names_file: bool = False
 
 
 #: The first that stands in the log wins: from what can mean one thing only to the general.
@@ -91,6 +95,7 @@ _SIGNS = (
         r"failed to open GGUF file '([^']+)' \(([^)]+)\)",
         "{file} can't be opened: {1}",
         "check the path in the rig",
+        names_file=True,
     ),
     _Sign(
         r"invalid magic characters|failed to read magic|failed to read the magic",
@@ -199,10 +204,11 @@ def failure_cause(lines: Sequence[str], returncode: int | None) -> Cause:
             found = re.search(sign.pattern, line)
             if found:
                 groups = [(group or "").strip() for group in found.groups()]
+                file = _file(lines) or (groups[0] if sign.names_file else "a model file")
                 return Cause(
-                    sign.message.format(*groups, file=_file(lines)),
+                    sign.message.format(*groups, file=file),
                     _shown([line]),
-                    sign.hint.format(*groups, file=_file(lines)),
+                    sign.hint.format(*groups, file=file),
                     port_in_use="couldn't bind" in line,
                     out_of_memory=sign.out_of_memory,
                 )
@@ -304,7 +310,7 @@ def loading_line(lines: Sequence[str]) -> str:
 
 
 def _file(lines: Sequence[str]) -> str:
-    """The model file that failed to load, with its part."""
+    """The model file that failed to load, with its part; empty if the log names none."""
     for line in reversed(lines):
         drafter = re.search(r"failed to load draft model, '([^']+)'", line)
         if drafter:
@@ -312,7 +318,7 @@ def _file(lines: Sequence[str]) -> str:
         target = re.search(r"failed to load model,? '([^']+)'", line)
         if target:
             return f"the target {target[1]}"
-    return "a model file"
+    return ""
 
 
 def _errors(lines: Sequence[str]) -> list[str]:
